@@ -22,8 +22,8 @@
 
 #define SHOWN_MAX 80
 
-static const char hint_key[] = "Add a key with: notegate key add NAME, and send it as "
-                               "Authorization: Bearer ng_...";
+static const char hint_key[] =
+    "Add a key with: notegate key add NAME, and send it as Authorization: Bearer ng_...";
 
 /* Lines of refusals in the log, a second. */
 #define LOG_LINES_MAX 5
@@ -97,8 +97,8 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
     if (auth->gateway->keys != NULL && keys_active(auth->gateway->keys) == 0) {
         (void)buf_printf(
             error,
-            "cannot listen on %s: it can be reached from other machines and no key "
-            "exists; add one with `notegate key add NAME`, or listen on 127.0.0.1",
+            "cannot listen on %s: it can be reached from other machines and no key exists; add "
+            "one with `notegate key add NAME`, or listen on 127.0.0.1",
             address);
         return NG_EINVAL;
     }
@@ -289,10 +289,10 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
         return NG_OK;
     }
     if (headers->proxied != NULL) {
-        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
-                      "The call was forwarded by a proxy (header %s), and this gateway has no "
-                      "keys yet",
-                      headers->proxied);
+        return refuse(
+            refusal, NG_EUNAUTHENTICATED, hint_key,
+            "The call was forwarded by a proxy (header %s), and this gateway has no keys yet",
+            headers->proxied);
     }
     if (connection->is_mute) {
         return refuse(
@@ -315,15 +315,13 @@ static int check_names(const struct auth_headers *headers, struct auth_caller *r
     if (headers->agent.data != NULL && !call_name_valid(headers->agent)) {
         return refuse(refusal, NG_EINVAL, NULL,
                       "X-Notegate-Agent is \"%.*s\"; it must have 1 to 64 of the characters "
-                      "A-Z a-z 0-9 . "
-                      "_ @ -",
+                      "A-Z a-z 0-9 . _ @ -",
                       shown(headers->agent), headers->agent.data);
     }
     if (headers->space.data != NULL && !space_valid(headers->space)) {
         return refuse(refusal, NG_EINVAL, NULL,
                       "X-Notegate-Space is \"%.*s\"; it must have 1 to 64 of the characters "
-                      "A-Z a-z 0-9 . "
-                      "_ @ -, or such a name with ~ before it",
+                      "A-Z a-z 0-9 . _ @ -, or such a name with ~ before it",
                       shown(headers->space), headers->space.data);
     }
     ret->mode = NG_MODE_AGENT;

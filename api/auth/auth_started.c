@@ -39,9 +39,7 @@ static int walk(pid_t pid, enum auth_started *ret)
     *ret = AUTH_STARTED_NO;
     for (int depth = 0; depth < DEPTH_MAX; depth++) {
         if (at == self) {
-            if (pid == self) {
-                *ret = AUTH_STARTED_NO;
-            } else {
+            if (pid != self) {
                 *ret = AUTH_STARTED_YES;
             }
             return NG_OK;
@@ -197,8 +195,6 @@ static enum held holds(pid_t pid, const char *socket_name)
             target[len] = '\0';
             if (strcmp(target, socket_name) == 0) {
                 held = HELD_YES;
-            } else {
-                held = HELD_NO;
             }
         }
     }

@@ -109,8 +109,7 @@ static void reply_once(struct call *call, const struct key *key, const char *tex
     struct ng_writer *writer = call->pub.host->reply_json(&call->pub);
     json_object(writer);
     if (text != NULL) {
-        json_name(writer, "key");
-        json_cstring(writer, text);
+        json_member_cstring(writer, "key", text);
     }
     key_print(key, writer);
     json_end(writer);
@@ -147,8 +146,8 @@ static int add(struct call *call)
     if (rc == NG_OK && spec.run && !call->caller.run) {
         call_fail(call, NG_ERUN,
                   "a caller without the right to run code cannot add a key that has it");
-        call->staged.hint = ng_str_of("Add it on the gateway's machine: "
-                                      "notegate key add NAME --run");
+        call->staged.hint =
+            ng_str_of("Add it on the gateway's machine: notegate key add NAME --run");
         return NG_ERUN;
     }
     if (rc == NG_OK) {
@@ -182,16 +181,14 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
     bool auto_opens = !str_is(config_text(config, "auth"), "on");
     bool stays_closed = call->gateway->is_public || left == KEYS_LEFT_UNUSABLE || !auto_opens;
     bool stops_start = call->gateway->is_public && left == KEYS_LEFT_NONE;
-    const char *then =
-        stays_closed
-            ? "a running gateway refuses all callers except commands on its own machine until "
-              "another key is added"
-            : "every program of the gateway's own user on this machine needs no key and has "
-              "the role admin";
+    const char *then = stays_closed ? "a running gateway refuses all callers except commands "
+                                      "on its own machine until another key is added"
+                                    : "every program of the gateway's own user on this machine "
+                                      "needs no key and has the role admin";
     (void)call_fail(
         call, NG_ECONFLICT,
-        "the key %s of %.*s is the last one%s, and this gateway listens on "
-        "%.*s: without it %s%s",
+        "the key %s of %.*s is the last one%s, and this gateway listens on %.*s: without it "
+        "%s%s",
         key->id, (int)key->agent.len, key->agent.data,
         key_live(key)
             ? " in force"

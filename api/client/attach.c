@@ -450,16 +450,8 @@ int attach_caller_headers(struct command_line *line, struct client_request *requ
 
 bool attach_parse_mode(const char *text, enum ng_mode *ret)
 {
-    static const char *const modes[] = {"ask", "edit", "agent"};
-    static const enum ng_mode values[] = {NG_MODE_ASK, NG_MODE_EDIT, NG_MODE_AGENT};
     *ret = NG_MODE_AGENT;
-    for (size_t i = 0; text != NULL && i < NG_COUNT(modes); i++) {
-        if (strcmp(text, modes[i]) == 0) {
-            *ret = values[i];
-            return true;
-        }
-    }
-    return text == NULL;
+    return text == NULL || key_parse_mode(ng_str_of(text), ret);
 }
 
 int attach_set_caller(const struct command_line *line, struct call *call)

@@ -187,8 +187,7 @@ void relay_message_error(const struct relay_message *message, int status, struct
     const struct ng_value *said = parsed ? json_get(value, "error") : NULL;
     json_writer_init(&writer, out);
     json_object(&writer);
-    json_name(&writer, "jsonrpc");
-    json_cstring(&writer, "2.0");
+    json_member_cstring(&writer, "jsonrpc", "2.0");
     json_name(&writer, "id");
     json_raw(&writer, buf_str(&message->id));
     json_name(&writer, "error");
@@ -198,10 +197,8 @@ void relay_message_error(const struct relay_message *message, int status, struct
         char text[64];
         (void)snprintf(text, sizeof(text), "the gateway answered with status %d", status);
         json_object(&writer);
-        json_name(&writer, "code");
-        json_int(&writer, RELAY_ERROR_CODE);
-        json_name(&writer, "message");
-        json_string(&writer, status == 0 ? body : ng_str_of(text));
+        json_member_int(&writer, "code", RELAY_ERROR_CODE);
+        json_member_string(&writer, "message", status == 0 ? body : ng_str_of(text));
         json_end(&writer);
     }
     json_end(&writer);

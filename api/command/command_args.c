@@ -212,11 +212,9 @@ static int args_scalar(struct args *args, struct ng_str key, struct ng_str value
         parsed = args_parse(value);
     }
     /* A schema that says nothing takes what the word looks like. */
-    unsigned wanted;
+    unsigned wanted = types & ~(unsigned)ARGS_STRING;
     if (types == 0) {
         wanted = ~(unsigned)ARGS_STRING;
-    } else {
-        wanted = types & ~(unsigned)ARGS_STRING;
     }
     if ((parsed & wanted) != 0) {
         return buf_add_str(args->out, value);

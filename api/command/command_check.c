@@ -66,12 +66,9 @@ static void check_line(struct check *check, bool ok, const char *what, const cha
     check->failed = check->failed || !ok;
     if (line_has(check->line, LINE_JSON)) {
         json_object(&check->writer);
-        json_name(&check->writer, "check");
-        json_cstring(&check->writer, what);
-        json_name(&check->writer, "ok");
-        json_bool(&check->writer, ok);
-        json_name(&check->writer, "message");
-        json_cstring(&check->writer, told);
+        json_member_cstring(&check->writer, "check", what);
+        json_member_bool(&check->writer, "ok", ok);
+        json_member_cstring(&check->writer, "message", told);
         json_end(&check->writer);
     } else {
         static const char *const colours[] = {"\033[31m", "\033[32m"};
@@ -575,8 +572,7 @@ int command_check(struct command_line *line)
     check_all(&check);
     if (line_has(line, LINE_JSON)) {
         json_end(&check.writer);
-        json_name(&check.writer, "ok");
-        json_bool(&check.writer, !check.failed);
+        json_member_bool(&check.writer, "ok", !check.failed);
         json_end(&check.writer);
         (void)command_put_line(stdout, buf_str(&check.out));
     }

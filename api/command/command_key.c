@@ -158,8 +158,7 @@ static void key_name_list(struct ng_writer *writer, const char *name, const char
 static void key_name_text(struct ng_writer *writer, const char *name, const char *text)
 {
     if (text != NULL) {
-        json_name(writer, name);
-        json_cstring(writer, text);
+        json_member_cstring(writer, name, text);
     }
 }
 
@@ -172,8 +171,7 @@ static int key_add_body(const struct command_line *line, struct buf *out)
     key_name_text(&writer, "role", line->role);
     key_name_text(&writer, "mode", line->mode);
     if (line_has(line, LINE_RUN)) {
-        json_name(&writer, "run");
-        json_bool(&writer, true);
+        json_member_bool(&writer, "run", true);
     }
     key_name_list(&writer, "spaces", line->key_spaces, line->key_space_count);
     key_name_list(&writer, "tools", line->key_tools, line->key_tool_count);

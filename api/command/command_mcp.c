@@ -93,11 +93,7 @@ int command_mcp(struct command_line *line)
     if (rc == COMMAND_OK && attach.gateway != NULL) {
         struct mcp_stdio stdio = {attach.gateway, mcp_methods_all(), STDIN_FILENO,
                                   out_fd,         stop_fd,           &caller};
-        if (mcp_stdio_run(&stdio) == NG_OK) {
-            rc = COMMAND_OK;
-        } else {
-            rc = COMMAND_FAILED;
-        }
+        rc = command_exit_code(mcp_stdio_run(&stdio));
         if (rc != COMMAND_OK) {
             command_error("out of memory or threads for MCP on stdin and stdout");
             mcp_tasks_stop(attach.gateway, true);

@@ -310,11 +310,7 @@ static int serve_keep_input(struct command_line *line, struct config_input *inpu
     }
     memcpy(kept, environ, (count + 1) * sizeof(*kept));
     input->environ = kept;
-    if (file == NULL) {
-        input->file = NULL;
-    } else {
-        input->file = copy.data;
-    }
+    input->file = copy.data;
     return COMMAND_OK;
 }
 

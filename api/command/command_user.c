@@ -32,45 +32,33 @@ static const char *user_errno(int code)
 /* The data directory for its user, where it is not there. */
 static int user_make_data_dir(const char *data_dir, const struct passwd *user)
 {
+    int fd = -1;
+    int rc = -1;
     char *path = strdup(data_dir);
-    int rc = 0;
-    if (path == NULL) {
-        rc = -1;
-    }
-    size_t len = 0;
-    if (path != NULL) {
-        len = strlen(path);
-    }
-    while (len > 1 && path[len - 1] == '/') {
-        path[--len] = '\0';
-    }
     mode_t mask = umask(S_IWGRP | S_IWOTH);
-    for (char *at = path; rc == 0 && (at = strchr(at + 1, '/')) != NULL;) {
+    if (path == NULL) {
+        goto out;
+    }
+    for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
+        path[len - 1] = '\0';
+    }
+    for (char *at = path; (at = strchr(at + 1, '/')) != NULL; *at = '/') {
         *at = '\0';
         if (mkdir(path, USER_PARENT_MODE) != 0 && errno != EEXIST) {
-            rc = -1;
-        } else {
-            rc = 0;
-        }
-        *at = '/';
-    }
-    if (rc == 0 && mkdir(data_dir, S_IRWXU) != 0) {
-        /* a directory that exists keeps its owner */
-        if (errno == EEXIST) {
-            rc = 1;
-        } else {
-            rc = -1;
+            goto out;
         }
     }
-    (void)umask(mask);
-    int fd = -1;
-    if (rc == 0) {
+    if (mkdir(data_dir, S_IRWXU) == 0) {
         fd = open(data_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0) {
+            rc = fchown(fd, user->pw_uid, user->pw_gid);
+        }
+    } else if (errno == EEXIST) {
+        rc = 0; /* a directory that exists keeps its owner */
     }
-    if (rc == 0 && (fd < 0 || fchown(fd, user->pw_uid, user->pw_gid) != 0)) {
-        rc = -1;
-    }
-    if (rc < 0) {
+out:
+    (void)umask(mask);
+    if (rc != 0) {
         command_error("the data directory %s cannot be made for user %s: %s", data_dir,
                       user->pw_name, user_errno(errno));
     }
@@ -78,7 +66,7 @@ static int user_make_data_dir(const char *data_dir, const struct passwd *user)
         (void)close(fd);
     }
     free(path);
-    if (rc < 0) {
+    if (rc != 0) {
         return COMMAND_FAILED;
     }
     return COMMAND_OK;

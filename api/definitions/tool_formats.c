@@ -29,25 +29,13 @@ const char *tool_format_names(void)
     return "mcp, openai, openai-responses, anthropic, gemini";
 }
 
-static void write_hint(struct ng_writer *writer, const char *name, bool value)
-{
-    json_name(writer, name);
-    json_bool(writer, value);
-}
-
-static void write_text(struct ng_writer *writer, const char *name, const char *text)
-{
-    json_name(writer, name);
-    json_cstring(writer, text);
-}
-
 static void write_mcp(struct ng_writer *writer, const struct tool *tool)
 {
     const struct ng_tool *desc = &tool->desc;
     bool reads = desc->effect == NG_EFFECT_READS;
-    write_text(writer, "name", desc->name);
-    write_text(writer, "title", desc->title != NULL ? desc->title : desc->name);
-    write_text(writer, "description", desc->summary);
+    json_member_cstring(writer, "name", desc->name);
+    json_member_cstring(writer, "title", desc->title != NULL ? desc->title : desc->name);
+    json_member_cstring(writer, "description", desc->summary);
     json_name(writer, "inputSchema");
     json_copy(writer, tool->params_tree);
     if (tool->result_tree != NULL) {
@@ -56,10 +44,12 @@ static void write_mcp(struct ng_writer *writer, const struct tool *tool)
     }
     json_name(writer, "annotations");
     json_object(writer);
-    write_hint(writer, "readOnlyHint", reads);
-    write_hint(writer, "destructiveHint", !reads && (desc->flags & NG_TOOL_DESTRUCTIVE) != 0);
-    write_hint(writer, "idempotentHint", reads || (desc->flags & NG_TOOL_IDEMPOTENT) != 0);
-    write_hint(writer, "openWorldHint", (desc->flags & NG_TOOL_OPEN_WORLD) != 0);
+    json_member_bool(writer, "readOnlyHint", reads);
+    json_member_bool(writer, "destructiveHint",
+                     !reads && (desc->flags & NG_TOOL_DESTRUCTIVE) != 0);
+    json_member_bool(writer, "idempotentHint",
+                     reads || (desc->flags & NG_TOOL_IDEMPOTENT) != 0);
+    json_member_bool(writer, "openWorldHint", (desc->flags & NG_TOOL_OPEN_WORLD) != 0);
     json_end(writer);
 }
 
@@ -69,8 +59,8 @@ static void write_task_support(struct ng_writer *writer, const struct tool *tool
     if ((flags & (NG_TOOL_TASK_ALLOWED | NG_TOOL_TASK_REQUIRED)) != 0) {
         json_name(writer, "execution");
         json_object(writer);
-        write_text(writer, "taskSupport",
-                   (flags & NG_TOOL_TASK_REQUIRED) != 0 ? "required" : "optional");
+        json_member_cstring(writer, "taskSupport",
+                            (flags & NG_TOOL_TASK_REQUIRED) != 0 ? "required" : "optional");
         json_end(writer);
     }
 }
@@ -78,8 +68,8 @@ static void write_task_support(struct ng_writer *writer, const struct tool *tool
 static void write_named(struct ng_writer *writer, const struct tool *tool, const char *schema,
                         enum tool_schema_vendor vendor)
 {
-    write_text(writer, "name", tool->desc.name);
-    write_text(writer, "description", tool->desc.summary);
+    json_member_cstring(writer, "name", tool->desc.name);
+    json_member_cstring(writer, "description", tool->desc.summary);
     json_name(writer, schema);
     tool_schema_write(writer, tool->params_tree, vendor);
 }
@@ -90,17 +80,17 @@ void tool_formats_write_tool(struct ng_writer *writer, const struct tool *tool,
     json_object(writer);
     switch (format) {
     case TOOL_FORMAT_OPENAI:
-        write_text(writer, "type", "function");
+        json_member_cstring(writer, "type", "function");
         json_name(writer, "function");
         json_object(writer);
         write_named(writer, tool, "parameters", TOOL_SCHEMA_OPENAI);
         json_end(writer);
         break;
     case TOOL_FORMAT_OPENAI_RESPONSES:
-        write_text(writer, "type", "function");
+        json_member_cstring(writer, "type", "function");
         write_named(writer, tool, "parameters", TOOL_SCHEMA_OPENAI);
         /* Left out it means true there, and true refuses optional arguments. */
-        write_hint(writer, "strict", false);
+        json_member_bool(writer, "strict", false);
         break;
     case TOOL_FORMAT_ANTHROPIC:
         write_named(writer, tool, "input_schema", TOOL_SCHEMA_ANTHROPIC);

@@ -274,8 +274,7 @@ static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
     pointer.oom = &job->oom;
     bool found = tool_schema_ref_find(job->root, member->text, &pointer, &target);
     if (found && pointer.len > 0) {
-        json_name(job->writer, "$ref");
-        json_string(job->writer, buf_str(&pointer));
+        json_member_string(job->writer, "$ref", buf_str(&pointer));
     } else if (found && job->inlined < INLINED_MAX && !has_any_of(job, schema)) {
         job->inlined++;
         json_name(job->writer, "anyOf");
@@ -425,8 +424,7 @@ static void write_description(struct lowering *lowering, const struct ng_value *
         (void)buf_add_str(&whole, buf_str(&lowering->notes));
         (void)buf_add_char(&whole, ')');
     }
-    json_name(lowering->writer, "description");
-    json_string(lowering->writer, buf_str(&whole));
+    json_member_string(lowering->writer, "description", buf_str(&whole));
     buf_done(&whole);
 }
 

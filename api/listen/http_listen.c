@@ -135,10 +135,9 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
                          strerrordesc_np(number),
                          text_if(number == EADDRINUSE,
                                  "; choose another port with --listen, or 0 for a free one"));
+        rc = NG_EUNAVAILABLE;
         if (number == EADDRINUSE) {
             rc = NG_EBUSY;
-        } else {
-            rc = NG_EUNAVAILABLE;
         }
     }
     freeaddrinfo(found);

@@ -122,17 +122,12 @@ static int verify_looked_at(struct verify *verify, struct gateway *gateway, stru
     struct archive_counts counts = {0};
     int rc = archive_count_store(gateway->store, call, &counts);
     char *real = realpath(gateway->data_dir, NULL);
-    json_name(&verify->writer, "data_dir");
-    json_cstring(&verify->writer, real == NULL ? gateway->data_dir : real);
-    json_name(&verify->writer, "backend");
-    json_cstring(&verify->writer, backend->name);
+    json_member_cstring(&verify->writer, "data_dir", real == NULL ? gateway->data_dir : real);
+    json_member_cstring(&verify->writer, "backend", backend->name);
     if (rc == NG_OK) {
-        json_name(&verify->writer, "documents");
-        json_int(&verify->writer, (int64_t)counts.documents);
-        json_name(&verify->writer, "revisions");
-        json_int(&verify->writer, (int64_t)counts.revisions);
-        json_name(&verify->writer, "events");
-        json_int(&verify->writer, (int64_t)counts.events);
+        json_member_int(&verify->writer, "documents", (int64_t)counts.documents);
+        json_member_int(&verify->writer, "revisions", (int64_t)counts.revisions);
+        json_member_int(&verify->writer, "events", (int64_t)counts.events);
     }
     free(real);
     if (rc != NG_ENOTFOUND) {
@@ -162,10 +157,8 @@ int verify_print(struct gateway *gateway, struct call *call, struct buf *out)
         rc = verify_events(&verify, gateway, call);
     }
     json_end(&verify.writer);
-    json_name(&verify.writer, "count");
-    json_int(&verify.writer, (int64_t)verify.count);
-    json_name(&verify.writer, "ok");
-    json_bool(&verify.writer, verify.count == 0);
+    json_member_int(&verify.writer, "count", (int64_t)verify.count);
+    json_member_bool(&verify.writer, "ok", verify.count == 0);
     if (rc == NG_OK) {
         rc = verify_looked_at(&verify, gateway, call);
     }

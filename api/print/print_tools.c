@@ -110,14 +110,8 @@ static void print_argument(const struct ng_value *schema, const struct ng_value 
 static void print_example_value(const struct ng_value *member)
 {
     const struct ng_value *choices = json_get(member, "enum");
-    const struct ng_value *type = json_get(member, "type");
     const struct ng_value *items = json_get(member, "items");
-    struct ng_str name;
-    if (type != NULL) {
-        name = type->text;
-    } else {
-        name = STR_NONE;
-    }
+    struct ng_str name = json_get_text(member, "type");
     if (choices != NULL && choices->first != NULL) {
         put(choices->first->text);
     } else if (str_is(name, "integer") || str_is(name, "number")) {

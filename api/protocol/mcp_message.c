@@ -66,10 +66,9 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
         *ret_error = "`method` must be a string";
         return NG_EINVAL;
     }
+    ret->kind = MCP_REQUEST;
     if (id == NULL) {
         ret->kind = MCP_NOTIFICATION;
-    } else {
-        ret->kind = MCP_REQUEST;
     }
     ret->method = method->text;
     return read_params(value, ret, ret_error);

@@ -235,15 +235,10 @@ static bool check_meta(const struct mcp_message *message, struct mcp_terms *term
                       "\", an object ({} for none)");
     }
     terms->capabilities = capabilities;
-    const struct ng_value *level = json_get(message->meta, MCP_META_LOG_LEVEL);
-    if (level == NULL) {
+    if (json_get(message->meta, MCP_META_LOG_LEVEL) == NULL) {
         return true;
     }
-    if (level->type == NG_TYPE_STRING) {
-        terms->log_level = mcp_log_level_parse(level->text);
-    } else {
-        terms->log_level = MCP_LOG_NONE;
-    }
+    terms->log_level = mcp_log_level_parse(json_get_text(message->meta, MCP_META_LOG_LEVEL));
     if (terms->log_level == MCP_LOG_NONE) {
         return refuse(terms, MCP_INVALID_PARAMS, 400,
                       "\"" MCP_META_LOG_LEVEL "\" must be one of debug, info, notice, warning, "

@@ -168,11 +168,9 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
         } else {
             plain = arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
         }
-        struct ng_str rest;
+        struct ng_str rest = STR_NONE;
         if (str_starts(uri, plain)) {
             rest = str_make(uri.data + plain.len, uri.len - plain.len);
-        } else {
-            rest = STR_NONE;
         }
         bool same = rest.data != NULL &&
                     (rest.len == 0 || (kind != NULL && (str_is(rest, "?revision={revision}") ||
@@ -275,11 +273,9 @@ static void answer_complete(struct mcp_exchange *exchange, const struct call *ca
     }
     json_end(&writer);
     if (!completing->more) {
-        json_name(&writer, "total");
-        json_int(&writer, (int64_t)completing->count);
+        json_member_int(&writer, "total", (int64_t)completing->count);
     }
-    json_name(&writer, "hasMore");
-    json_bool(&writer, completing->more);
+    json_member_bool(&writer, "hasMore", completing->more);
     json_end(&writer);
     mcp_result_close(exchange, STR_NONE);
 }

@@ -312,13 +312,8 @@ static bool open_state(struct mcp_exchange *exchange, const struct ng_value *sea
     if (json_parse(&call->arena, text, INPUT_DEPTH + 2, &state, NULL) != NG_OK) {
         return refuse(exchange, "requestState", "could not be read");
     }
-    const struct ng_value *own = json_get(state, "s");
     *ret_answers = json_get(state, "a");
-    if (own == NULL) {
-        call->ask_state_in = STR_NONE;
-    } else {
-        call->ask_state_in = own->text;
-    }
+    call->ask_state_in = json_get_text(state, "s");
     return true;
 }
 

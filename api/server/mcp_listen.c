@@ -98,9 +98,8 @@ static bool read_lists(struct mcp_exchange *exchange, const struct ng_value *ask
     for (size_t i = 0; i < NG_COUNT(listen_lists); i++) {
         const struct ng_value *value = json_get(asked, listen_lists[i].name);
         if (value != NULL && value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
-            return refuse_params(
-                exchange, "`toolsListChanged`, `promptsListChanged` and `resourcesListChanged` "
-                          "must be true or false");
+            return refuse_params(exchange, "`toolsListChanged`, `promptsListChanged` and "
+                                           "`resourcesListChanged` must be true or false");
         }
         if (json_is(value, NG_TYPE_TRUE)) {
             *ret |= listen_lists[i].list;
@@ -177,8 +176,6 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
     mcp_print_id(&meta, exchange->message.id);
     if (meta.rc == NG_OK) {
         listening->meta = arena_copy(&exchange->job->call->arena, buf_str(&meta));
-    } else {
-        listening->meta = STR_NONE;
     }
     buf_done(&meta);
     if (listening->meta.data == NULL && meta.rc != NG_ETOOLARGE) {
@@ -192,15 +189,14 @@ static bool prepare(struct listening *listening, const struct ng_value *asked, u
         return refuse_oom(exchange);
     }
     buf_printf(&listening->ack,
-               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\","
-               "\"params\":{\"_meta\":{%s},\"notifications\":",
+               "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/"
+               "acknowledged\",\"params\":{\"_meta\":{%s},\"notifications\":",
                listening->meta.data);
     json_writer_init(&writer, &listening->ack);
     json_object(&writer);
     for (size_t i = 0; i < NG_COUNT(listen_lists); i++) {
         if ((lists & listen_lists[i].list) != 0) {
-            json_name(&writer, listen_lists[i].name);
-            json_bool(&writer, true);
+            json_member_bool(&writer, listen_lists[i].name, true);
         }
     }
     if (!add_resources(listening, &writer, asked) ||
@@ -260,10 +256,9 @@ int mcp_subscriptions_listen(struct mcp_exchange *exchange)
     bool reads = job->transport->notify != NULL &&
                  (job->transport->can_notify == NULL || job->transport->can_notify(job));
     if (job->is_batch || !reads) {
-        return mcp_refuse(
-            exchange, 406, MCP_INVALID_REQUEST,
-            "subscriptions/listen is answered by an event stream: Accept must take "
-            "text/event-stream");
+        return mcp_refuse(exchange, 406, MCP_INVALID_REQUEST,
+                          "subscriptions/listen is answered by an event stream: Accept must "
+                          "take text/event-stream");
     }
     struct listening *listening = arena_zalloc(&job->call->arena, sizeof(*listening));
     if (listening == NULL || dispatch_spaces(exchange->call, NULL) != NG_OK) {

@@ -55,8 +55,7 @@ static void print_text(struct ng_writer *writer, const char *name, const struct 
 {
     struct ng_str text = json_get_text(from, name);
     if (text.data != NULL) {
-        json_name(writer, name);
-        json_string(writer, text);
+        json_member_string(writer, name, text);
     }
 }
 
@@ -67,12 +66,11 @@ static void print_arguments(struct ng_writer *writer, const struct ng_value *sch
     json_array(writer);
     for (const struct ng_value *at = json_first(properties); at != NULL; at = at->next) {
         json_object(writer);
-        json_name(writer, "name");
-        json_string(writer, at->key);
+        json_member_string(writer, "name", at->key);
         print_text(writer, "title", at);
         print_text(writer, "description", at);
-        json_name(writer, "required");
-        json_bool(writer, json_has_text(json_get(schema, "required"), at->key));
+        json_member_bool(writer, "required",
+                         json_has_text(json_get(schema, "required"), at->key));
         json_end(writer);
     }
     json_end(writer);
@@ -93,14 +91,11 @@ int mcp_prompts_list(struct mcp_exchange *exchange)
             continue;
         }
         json_object(&writer);
-        json_name(&writer, "name");
-        json_cstring(&writer, desc->name);
+        json_member_cstring(&writer, "name", desc->name);
         if (desc->title != NULL) {
-            json_name(&writer, "title");
-            json_cstring(&writer, desc->title);
+            json_member_cstring(&writer, "title", desc->title);
         }
-        json_name(&writer, "description");
-        json_cstring(&writer, text_or(desc->summary, desc->name));
+        json_member_cstring(&writer, "description", text_or(desc->summary, desc->name));
         print_arguments(&writer, mcp_prompt_params(&exchange->call->arena, desc));
         json_end(&writer);
     }

@@ -55,8 +55,7 @@ static void print_time(struct ng_writer *writer, int64_t time_ms)
         rfc3339_write(time_ms, RFC3339_SECONDS, text);
         json_name(writer, "annotations");
         json_object(writer);
-        json_name(writer, "lastModified");
-        json_cstring(writer, text);
+        json_member_cstring(writer, "lastModified", text);
         json_end(writer);
     }
 }
@@ -64,12 +63,7 @@ static void print_time(struct ng_writer *writer, int64_t time_ms)
 static int print_entry(struct page *page, const struct listing_item *item)
 {
     const struct ng_resources *desc = page->source.desc;
-    struct ng_str mime_type;
-    if (item->mime_type.len > 0 || desc->mime_type == NULL) {
-        mime_type = item->mime_type;
-    } else {
-        mime_type = ng_str_of(desc->mime_type);
-    }
+    struct ng_str mime_type = str_or(item->mime_type, ng_str_of(desc->mime_type));
     struct ng_writer writer;
     struct buf uri;
     buf_init(&uri, MCP_URI_MAX);
@@ -84,21 +78,16 @@ static int print_entry(struct page *page, const struct listing_item *item)
     }
     json_writer_init(&writer, &page->out);
     json_object(&writer);
-    json_name(&writer, "uri");
-    json_string(&writer, buf_str(&uri));
-    json_name(&writer, "name");
-    json_string(&writer, str_or(item->name, item->id));
+    json_member_string(&writer, "uri", buf_str(&uri));
+    json_member_string(&writer, "name", str_or(item->name, item->id));
     if (item->description.len > 0) {
-        json_name(&writer, "description");
-        json_string(&writer, item->description);
+        json_member_string(&writer, "description", item->description);
     }
     if (mime_type.len > 0) {
-        json_name(&writer, "mimeType");
-        json_string(&writer, mime_type);
+        json_member_string(&writer, "mimeType", mime_type);
     }
     if (item->bytes != UINT64_MAX && (item->bytes > 0 || desc->kind != NULL)) {
-        json_name(&writer, "size");
-        json_int(&writer, (int64_t)item->bytes);
+        json_member_int(&writer, "size", (int64_t)item->bytes);
     }
     print_time(&writer, item->modified_ms);
     json_end(&writer);
@@ -169,10 +158,9 @@ static int list_once(struct page *page, struct ng_str space, enum skip skip)
     page->skip = skip;
     page->position = 0;
     page->listing.seeks = false;
+    page->listing.after = STR_NONE;
     if (resumed) {
         page->listing.after = page->from.id;
-    } else {
-        page->listing.after = STR_NONE;
     }
     call_gives(page->call);
     int rc = page->source.desc->list(page->source.plugin->self, &page->call->pub, space,
@@ -254,11 +242,9 @@ static int list_step(struct ng_call *pub, void *user)
             if (rc != NG_OK) {
                 return rc; /* another thread may be in it already */
             }
-            size_t ends;
+            size_t ends = page->space_count;
             if (desc->kind == NULL) {
                 ends = page->space_at + 1;
-            } else {
-                ends = page->space_count;
             }
             while (rc == NG_OK && !page->full && page->space_at < ends) {
                 rc = list_space(page, desc->kind == NULL ? call->caller.space

@@ -33,13 +33,7 @@ bool mcp_source_at(struct gateway *gateway, size_t index, struct mcp_source *ret
 
 struct ng_str mcp_source_name(const struct ng_resources *desc)
 {
-    const char *name;
-    if (desc->kind != NULL) {
-        name = desc->kind;
-    } else {
-        name = desc->uri_template;
-    }
-    return ng_str_of(text_or(name, ""));
+    return ng_str_of(text_or(text_or(desc->kind, desc->uri_template), ""));
 }
 
 bool mcp_source_find(struct call *call, struct ng_str name, struct mcp_source *ret,
@@ -135,11 +129,9 @@ const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count)
         return NULL;
     }
     for (size_t i = 0; i <= caller->space_count; i++) {
-        struct ng_str space;
+        struct ng_str space = caller->space;
         if (i < caller->space_count) {
             space = caller->spaces[i];
-        } else {
-            space = caller->space;
         }
         bool known = space.len == 0;
         for (size_t j = 0; j < count && !known; j++) {
@@ -266,21 +258,16 @@ static void print_template(struct ng_writer *writer, const struct ng_resources *
                            struct ng_str uri)
 {
     json_object(writer);
-    json_name(writer, "uriTemplate");
-    json_string(writer, uri);
-    json_name(writer, "name");
-    json_string(writer, mcp_source_name(desc));
+    json_member_string(writer, "uriTemplate", uri);
+    json_member_string(writer, "name", mcp_source_name(desc));
     if (desc->title != NULL) {
-        json_name(writer, "title");
-        json_cstring(writer, desc->title);
+        json_member_cstring(writer, "title", desc->title);
     }
     if (desc->summary != NULL) {
-        json_name(writer, "description");
-        json_cstring(writer, desc->summary);
+        json_member_cstring(writer, "description", desc->summary);
     }
     if (desc->mime_type != NULL) {
-        json_name(writer, "mimeType");
-        json_cstring(writer, desc->mime_type);
+        json_member_cstring(writer, "mimeType", desc->mime_type);
     }
     json_end(writer);
 }
@@ -342,11 +329,9 @@ static int read_step(struct ng_call *pub, void *user)
     if (desc->kind != NULL && !mcp_space_visible(call, reading->uri.space)) {
         return call_fail(call, NG_ENOTFOUND, "there is no such resource");
     }
-    struct ng_str space;
+    struct ng_str space = call->caller.space;
     if (desc->kind != NULL) {
         space = reading->uri.space;
-    } else {
-        space = call->caller.space;
     }
     return desc->read(reading->source.plugin->self, pub, space, reading->uri.id,
                       reading->uri.revision);
@@ -383,11 +368,7 @@ static void print_contents(struct buf *out, const struct result *result, struct 
             given = "application/json";
         }
         struct part text = {.kind = PART_TEXT, .data = result->text};
-        if (given == NULL) {
-            text.mime_type = STR_NONE;
-        } else {
-            text.mime_type = ng_str_of(given);
-        }
+        text.mime_type = ng_str_of(given);
         content_print_contents(out, &text, uri);
         any = true;
     }

@@ -124,8 +124,7 @@ static void call_progress(struct call *call, double done, double total, struct n
         json_number(&writer, total);
     }
     if (message.len > 0) {
-        json_name(&writer, "message");
-        json_string(&writer, message);
+        json_member_string(&writer, "message", message);
     }
     notify(exchange, &text, &writer);
 }
@@ -156,11 +155,9 @@ static void call_log(struct call *call, enum ng_level ng_level, const char *logg
     struct buf text;
     struct ng_writer writer;
     begin_notification(&text, &writer, "message");
-    json_name(&writer, "level");
-    json_cstring(&writer, mcp_log_level_text(level));
+    json_member_cstring(&writer, "level", mcp_log_level_text(level));
     if (logger != NULL) {
-        json_name(&writer, "logger");
-        json_cstring(&writer, logger);
+        json_member_cstring(&writer, "logger", logger);
     }
     json_name(&writer, "data");
     json_raw(&writer, json);
@@ -306,9 +303,7 @@ static int begin(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
     struct call *call = exchange->call;
-    if (job->is_batch) {
-        call->idempotency_key = STR_NONE;
-    } else {
+    if (!job->is_batch) {
         call->idempotency_key = job->idempotency_key;
     }
     call->done = call_done;

@@ -415,10 +415,9 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
 static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
 {
     mcp_print_error(job->out, NULL, code, message, STR_NONE);
+    job->status = 400;
     if (code == MCP_INTERNAL_ERROR) {
         job->status = 500;
-    } else {
-        job->status = 400;
     }
     return NG_OK;
 }

@@ -204,8 +204,7 @@ static void wake(struct mcp_stream *stream)
 
 /* ---- saying something ---- */
 
-/* A line feed in a JSON text stands between its parts; in an event it would end the line. */
-static void make_one_line(char *data, size_t len)
+void mcp_stream_one_line(char *data, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         if (data[i] == '\n' || data[i] == '\r') {
@@ -223,7 +222,7 @@ bool mcp_stream_add(struct mcp_stream *stream, struct ng_str message, enum mcp_s
         return false;
     }
     memcpy(copy, message.data, message.len);
-    make_one_line(copy, message.len);
+    mcp_stream_one_line(copy, message.len);
     lock_take(&stream->lock);
     bool read = stream->reader != NULL || stream->options.keeps_unread;
     if (!stream->finished && !stream->cut && read &&
@@ -243,7 +242,7 @@ void mcp_stream_finish(struct mcp_stream *stream, struct buf *message)
     char *data = message->rc == NG_OK && message->len > 0 ? buf_take(message, &len) : NULL;
     buf_done(message);
     if (data != NULL) {
-        make_one_line(data, len);
+        mcp_stream_one_line(data, len);
     }
     lock_take(&stream->lock);
     /* Answers without a waiting reader are kept while all of these fit. */

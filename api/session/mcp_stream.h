@@ -60,6 +60,9 @@ unsigned mcp_stream_number(const struct mcp_stream *stream);
 /* A whole message. Copies. False: lost (no reader, no room, or ended). */
 bool mcp_stream_add(struct mcp_stream *stream, struct ng_str message,
                     enum mcp_stream_need need);
+/* A line feed in a JSON text stands between its parts; in an event, or a line of stdio, it
+ * would end it. */
+void mcp_stream_one_line(char *data, size_t len);
 /* The last message (may be empty): takes the buffer's memory. */
 void mcp_stream_finish(struct mcp_stream *stream, struct buf *message);
 bool mcp_stream_is_finished(struct mcp_stream *stream);

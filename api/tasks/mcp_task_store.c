@@ -151,15 +151,8 @@ int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *ro
 static void write_text(struct ng_writer *writer, const char *name, struct ng_str text)
 {
     if (text.data != NULL) {
-        json_name(writer, name);
-        json_string(writer, text);
+        json_member_string(writer, name, text);
     }
-}
-
-static void write_number(struct ng_writer *writer, const char *name, int64_t value)
-{
-    json_name(writer, name);
-    json_int(writer, value);
 }
 
 /* JSON is kept as a string: the store's parsed bodies do not keep how their parts were
@@ -174,18 +167,17 @@ static void write_task(struct buf *out, const struct mcp_task *task)
     write_text(&writer, "space", task->space);
     write_text(&writer, "arguments", task->arguments);
     write_text(&writer, "status", ng_str_of(status_texts[task->status]));
-    write_number(&writer, "created", task->created_ms);
-    write_number(&writer, "updated", task->updated_ms);
-    write_number(&writer, "ttl", task->ttl_ms);
-    write_number(&writer, "can_ask", task->can_ask);
+    json_member_int(&writer, "created", task->created_ms);
+    json_member_int(&writer, "updated", task->updated_ms);
+    json_member_int(&writer, "ttl", task->ttl_ms);
+    json_member_int(&writer, "can_ask", task->can_ask);
     write_text(&writer, "asks", task->asks);
     write_text(&writer, "answers", task->answers);
     write_text(&writer, "state", task->state);
     write_text(&writer, "message", task->message);
     write_text(&writer, "gateway", task->gateway);
     if (task->is_error) {
-        json_name(&writer, "is_error");
-        json_bool(&writer, true);
+        json_member_bool(&writer, "is_error", true);
     }
     json_end(&writer);
 }

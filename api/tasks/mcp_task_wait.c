@@ -61,10 +61,9 @@ int mcp_tasks_await(struct mcp_tasks *tasks, struct call *call, struct ng_str id
         entry->is_asking = true;
     } else if (!mcp_task_is_over(entry->status)) {
         size_t waiting = mcp_task_take_left(entry, &left);
+        rc = NG_EBUSY;
         if (waiting < MCP_TASK_WAITERS_MAX) {
             rc = NG_PENDING;
-        } else {
-            rc = NG_EBUSY;
         }
     }
     if (rc == NG_PENDING) {

@@ -53,22 +53,11 @@ static void mcp_done(struct mcp_http_response *response, void *user)
     http_request_done(user);
 }
 
-static enum mcp_http_method mcp_method(unsigned method)
-{
-    if (method == HTTP_POST) {
-        return MCP_HTTP_POST;
-    }
-    if (method == HTTP_GET) {
-        return MCP_HTTP_GET;
-    }
-    return MCP_HTTP_DELETE;
-}
-
 int mcp_route(struct http_request *request)
 {
     const struct http_headers *headers = &request->headers;
     struct mcp_http_request asked = {
-        .method = mcp_method(request->method),
+        .method = (enum http_method)request->method,
         .content_type = headers->content_type,
         .accept = headers->accept,
         .origin = headers->origin,

@@ -195,10 +195,9 @@ struct ng_str mcp_http_owner(const struct auth_caller *caller,
 
 int mcp_http_refuse_session(struct mcp_http_response *response)
 {
-    return mcp_http_refuse(
-        response, 404, MCP_INVALID_REQUEST,
-        "there is no such MCP session, or it has ended; send `initialize` without "
-        "Mcp-Session-Id to open one");
+    return mcp_http_refuse(response, 404, MCP_INVALID_REQUEST,
+                           "there is no such MCP session, or it has ended; send `initialize` "
+                           "without Mcp-Session-Id to open one");
 }
 
 static int handle_delete(struct mcp_http *mcp, const struct mcp_http_request *request,
@@ -292,19 +291,18 @@ static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *reque
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
 {
-    if (request->method == MCP_HTTP_POST) {
+    if (request->method == HTTP_POST) {
         return mcp_http_post(mcp, request, response, done, user);
     }
     bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
-    if (request->method == MCP_HTTP_DELETE && !stateless) {
+    if (request->method == HTTP_DELETE && !stateless) {
         return handle_delete(mcp, request, response);
     }
-    if (request->method == MCP_HTTP_GET && !stateless) {
+    if (request->method == HTTP_GET && !stateless) {
         return handle_get(mcp, request, response);
     }
     response->allow = stateless ? "POST" : MCP_HTTP_ALLOW;
     return mcp_http_refuse(
         response, 405, MCP_INVALID_REQUEST,
-        "MCP 2026-07-28 has no streams and sessions of its own here; send messages "
-        "with POST");
+        "MCP 2026-07-28 has no streams and sessions of its own here; send messages with POST");
 }

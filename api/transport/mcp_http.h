@@ -12,11 +12,10 @@
 
 #include "api/auth/auth.h"
 #include "api/http/http_stream.h"
+#include "api/listen/http_check.h"
 
 struct mcp_http;
 struct mcp_methods;
-
-enum mcp_http_method { MCP_HTTP_POST = 1, MCP_HTTP_GET, MCP_HTTP_DELETE };
 
 /* Longest session id with its NUL. */
 #define MCP_HTTP_SESSION_MAX 80
@@ -27,7 +26,7 @@ enum mcp_http_method { MCP_HTTP_POST = 1, MCP_HTTP_GET, MCP_HTTP_DELETE };
  * is given; keep() makes it live as long as a call does.
  */
 struct mcp_http_request {
-    enum mcp_http_method method;
+    enum http_method method; /* POST, GET or DELETE */
     /* Headers; absent = {NULL, 0}. */
     struct ng_str content_type, accept, origin;
     struct ng_str protocol_version; /* MCP-Protocol-Version */

@@ -288,13 +288,11 @@ static const struct mcp_transport http_transport = {
     .is_http = true,
 };
 
-/* A line feed between the parts of a JSON text would end the event's line. */
 static void wrap_event(struct buf *out)
 {
-    for (size_t i = sizeof(event_begin) - 1; i < out->len; i++) {
-        if (out->data[i] == '\n' || out->data[i] == '\r') {
-            out->data[i] = ' ';
-        }
+    size_t from = sizeof(event_begin) - 1;
+    if (out->len > from) {
+        mcp_stream_one_line(out->data + from, out->len - from);
     }
     buf_add_c(out, event_end);
 }

@@ -135,12 +135,7 @@ static void queue_in(struct stdio_state *state, struct line *line, struct buf *t
     }
     line->next = NULL;
     line->data = buf_take(text, &line->len);
-    /* Inside of strings a line feed is escaped: one that stands here is white space. */
-    char *feed = memchr(line->data, '\n', line->len);
-    while (feed != NULL) {
-        *feed = ' ';
-        feed = memchr(feed, '\n', (size_t)(line->data + line->len - feed));
-    }
+    mcp_stream_one_line(line->data, line->len);
     *state->last = line;
     state->last = &line->next;
     state->queued += line->len;

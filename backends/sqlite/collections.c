@@ -6,16 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static char *copy_text(const char *text, size_t len)
-{
-    char *copy = malloc(len + 1);
-    if (copy != NULL) {
-        memcpy(copy, text, len);
-        copy[len] = '\0';
-    }
-    return copy;
-}
-
 static void collection_free(struct db_collection *collection)
 {
     if (collection == NULL) {
@@ -49,7 +39,7 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
         return NULL;
     }
     collection->name_len = strlen(decl->name);
-    collection->name = copy_text(decl->name, collection->name_len);
+    collection->name = str_dup(ng_str_of(decl->name));
     collection->flags = decl->flags;
     collection->fields = calloc(decl->field_count + 1, sizeof(*collection->fields));
     if (collection->name == NULL || collection->fields == NULL) {
@@ -60,18 +50,10 @@ static struct db_collection *collection_copy(const struct ng_collection *decl)
         struct ng_field given = declared_field(decl, i);
         struct db_field *field = &collection->fields[i];
         field->name_len = strlen(given.name);
-        field->name = copy_text(given.name, field->name_len);
+        field->name = str_dup(ng_str_of(given.name));
         field->use = given.use;
-        if (given.weight > 0.0) {
-            field->weight = given.weight;
-        } else {
-            field->weight = 1.0;
-        }
-        if (given.use == NG_FIELD_TEXT) {
-            field->column = collection->columns++;
-        } else {
-            field->column = -1;
-        }
+        field->weight = given.weight > 0.0 ? given.weight : 1.0;
+        field->column = given.use == NG_FIELD_TEXT ? collection->columns++ : -1;
         collection->field_count++;
         if (field->name == NULL) {
             collection_free(collection);

@@ -493,6 +493,8 @@ int sql_release(struct conn *conn, sqlite3_stmt *stmt);
 /* Runs the statement to its end and frees it. NG_OK, or NG_EINTERNAL with the error of the
  * connection. */
 int sql_run(struct conn *conn, struct sql *sql);
+/* The number in the first row, and frees the statement; -1: failed. */
+int64_t sql_number(struct conn *conn, struct sql *sql);
 /* Calls row() for each row of a constant statement, until it returns another value than NG_OK;
  * a positive one ends the walk without an error. NG_EINTERNAL: the error of the connection. */
 int sql_each(struct conn *conn, const char *text, int (*row)(void *user, sqlite3_stmt *stmt),

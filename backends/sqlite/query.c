@@ -74,23 +74,6 @@ void shelves_add(struct sql *sql, const struct shelves *shelves)
     sql_add(sql, shelves->count == 1 ? "" : ")");
 }
 
-/* Runs a dynamic statement that returns one number; -1: failed. */
-static int64_t number_from(struct conn *conn, struct sql *sql)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t number = -1;
-    if (sql_prepare(conn, sql, &stmt) == SQLITE_OK) {
-        if (sqlite3_step(stmt) == SQLITE_ROW) {
-            number = sqlite3_column_int64(stmt, 0);
-        }
-        if (sql_release(conn, stmt) != SQLITE_OK) {
-            number = -1;
-        }
-    }
-    sql_done(sql);
-    return number;
-}
-
 /* The index of docs with this column behind shelf (and deleted). NULL: none. */
 static const char *column_index(const char *column)
 {
@@ -147,7 +130,7 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
         term_add_column(&sql, subject, term);
     }
     sql_printf(&sql, " LIMIT %d)", LEAD_MAX);
-    return number_from(conn, &sql);
+    return sql_number(conn, &sql);
 }
 
 /* Finds the most selective term with an index; counting stops at LEAD_MAX. */
@@ -299,7 +282,7 @@ static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret
         add_branches(&sql, plan, false);
         sql_add(&sql, ")");
     }
-    int64_t number = number_from(conn, &sql);
+    int64_t number = sql_number(conn, &sql);
     if (number < 0) {
         return NG_EINTERNAL;
     }

@@ -55,8 +55,8 @@ static int fail_state(struct conn *conn, struct ng_call *call, uint64_t revision
 }
 
 /* Finds the present row of the key; the statement stays on it. */
-static int present(struct conn *conn, struct ng_call *call, const struct ng_key *key,
-                   sqlite3_stmt **ret)
+static int find_present(struct conn *conn, struct ng_call *call, const struct ng_key *key,
+                        sqlite3_stmt **ret)
 {
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_GET);
     if (stmt == NULL) {
@@ -74,6 +74,22 @@ static int present(struct conn *conn, struct ng_call *call, const struct ng_key 
         return conn_fail(conn, call, "reading");
     }
     return ng_fail(call, NG_ENOTFOUND, "there is no such document");
+}
+
+/* Takes a reader and finds the present row of the key with it. After a failure the reader is
+ * returned. */
+static int present(struct db *db, struct ng_call *call, const struct ng_key *key,
+                   struct conn **ret, sqlite3_stmt **ret_stmt)
+{
+    int rc = reader_begin(db, call, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = find_present(*ret, call, key, ret_stmt);
+    if (rc != NG_OK) {
+        reader_end(*ret);
+    }
+    return rc;
 }
 
 static int get_old(struct conn *conn, struct ng_call *call, sqlite3_stmt *newest,
@@ -114,19 +130,16 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
 {
     struct conn *conn = NULL;
     sqlite3_stmt *stmt = NULL;
-    int rc = reader_begin(self, call, &conn);
+    int rc = present(self, call, key, &conn, &stmt);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = present(conn, call, key, &stmt);
-    if (rc == NG_OK) {
-        if (revision == 0 || revision == column_u64(stmt, 4)) {
-            struct ng_doc doc;
-            row_from_stmt(stmt, true, &doc);
-            (void)row(user, &doc);
-        } else {
-            rc = get_old(conn, call, stmt, revision, row, user);
-        }
+    if (revision == 0 || revision == column_u64(stmt, 4)) {
+        struct ng_doc doc;
+        row_from_stmt(stmt, true, &doc);
+        (void)row(user, &doc);
+    } else {
+        rc = get_old(conn, call, stmt, revision, row, user);
     }
     reader_end(conn);
     return rc;
@@ -200,28 +213,25 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
     struct walk walk = {.call = call, .range = range, .row = row, .user = user};
     walk.left = range->limit;
     sqlite3_stmt *stmt = NULL;
-    int rc = reader_begin(self, call, &walk.conn);
+    int rc = present(self, call, key, &walk.conn, &stmt);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = present(walk.conn, call, key, &stmt);
-    if (rc == NG_OK) {
-        struct ng_doc newest;
-        row_from_stmt(stmt, range->with_body, &newest);
-        walk.number = sqlite3_column_int64(stmt, 0);
-        if (!range->with_body) {
-            newest.json = str_of(NULL, 0);
-        }
-        uint64_t below = 0;
-        bool has_newest = range_has_newest(range, newest.revision, &below);
-        if (has_newest && !range->ascending && walk.left > 0) {
-            walk.stop = row(user, &newest) != 0;
-            walk.left--;
-        }
-        rc = history_kept(&walk, &newest, below);
-        if (rc == NG_OK && has_newest && range->ascending && walk.left > 0 && !walk.stop) {
-            (void)row(user, &newest);
-        }
+    struct ng_doc newest;
+    row_from_stmt(stmt, range->with_body, &newest);
+    walk.number = sqlite3_column_int64(stmt, 0);
+    if (!range->with_body) {
+        newest.json = str_of(NULL, 0);
+    }
+    uint64_t below = 0;
+    bool has_newest = range_has_newest(range, newest.revision, &below);
+    if (has_newest && !range->ascending && walk.left > 0) {
+        walk.stop = row(user, &newest) != 0;
+        walk.left--;
+    }
+    rc = history_kept(&walk, &newest, below);
+    if (rc == NG_OK && has_newest && range->ascending && walk.left > 0 && !walk.stop) {
+        (void)row(user, &newest);
     }
     reader_end(walk.conn);
     return rc;
@@ -233,22 +243,19 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
     uint64_t thinned = counts_now(self);
     struct conn *conn = NULL;
     sqlite3_stmt *doc = NULL;
-    int rc = reader_begin(self, call, &conn);
+    int rc = present(self, call, key, &conn, &doc);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = present(conn, call, key, &doc);
-    if (rc == NG_OK) {
-        /* The newest revision counts as kept, even if the log lacks it. */
-        uint64_t below = 0;
-        bool has_newest = range_has_newest(range, column_u64(doc, 4), &below);
-        uint64_t count = 0;
-        if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from, below, thinned,
-                           &count) == SQLITE_OK) {
-            *ret_count = count + has_newest;
-        } else {
-            rc = conn_fail(conn, call, "counting a history");
-        }
+    /* The newest revision counts as kept, even if the log lacks it. */
+    uint64_t below = 0;
+    bool has_newest = range_has_newest(range, column_u64(doc, 4), &below);
+    uint64_t count = 0;
+    if (counts_between(conn, sqlite3_column_int64(doc, 0), range->from, below, thinned,
+                       &count) == SQLITE_OK) {
+        *ret_count = count + has_newest;
+    } else {
+        rc = conn_fail(conn, call, "counting a history");
     }
     reader_end(conn);
     return rc;
@@ -329,15 +336,12 @@ int read_answer(void *self, struct ng_call *call, struct ng_str scope, struct ng
         struct ng_answer found = {.size = sizeof(found)};
         found.time_ms = sqlite3_column_int64(stmt, 2);
         found.expires_ms = sqlite3_column_int64(stmt, 3);
-        rc = copy_str(call, scope, &found.scope);
-        if (rc == NG_OK) {
-            rc = copy_str(call, column_str(stmt, 0), &found.body_hash);
-        }
-        if (rc == NG_OK) {
-            rc = copy_str(call, column_str(stmt, 1), &found.reply);
-        }
-        if (rc == NG_OK) {
+        if (copy_str(call, scope, &found.scope) == NG_OK &&
+            copy_str(call, column_str(stmt, 0), &found.body_hash) == NG_OK &&
+            copy_str(call, column_str(stmt, 1), &found.reply) == NG_OK) {
             ng_fill(ret, &found);
+        } else {
+            rc = NG_EINTERNAL;
         }
     } else if (step == SQLITE_ROW || step == SQLITE_DONE) {
         rc = ng_fail(call, NG_ENOTFOUND, "no answer is stored for this key");

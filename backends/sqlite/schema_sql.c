@@ -50,24 +50,17 @@ static const char *const steps[] = {
 
 #define SCHEMA_VERSION ((int)NG_COUNT(steps))
 
-static int pragma_int(struct conn *conn, const char *sql, int64_t *ret)
+static int take_int(void *user, sqlite3_stmt *stmt)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(conn->sql, sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(stmt);
-        if (rc == SQLITE_ROW) {
-            *ret = sqlite3_column_int64(stmt, 0);
-            rc = SQLITE_OK;
-        } else if (rc == SQLITE_DONE) {
-            rc = SQLITE_OK;
-        }
-    }
-    int end = sqlite3_finalize(stmt);
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    return end;
+    int64_t *number = user;
+    *number = sqlite3_column_int64(stmt, 0);
+    return 1;
+}
+
+/* The number in the first row; without a row *ret stays as it is. */
+static int number_of(struct conn *conn, const char *sql, int64_t *ret)
+{
+    return sql_each(conn, sql, take_int, ret);
 }
 
 static int upgrade(struct conn *conn, int version)
@@ -94,14 +87,14 @@ static int check(struct db *db, int64_t *ret_version, char *error, size_t error_
 {
     int64_t application = 0;
     int64_t tables = 0;
-    int rc = pragma_int(db->writer, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (rc == SQLITE_OK) {
-        rc = pragma_int(db->writer, "PRAGMA application_id", &application);
+    int rc = number_of(db->writer, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (rc == NG_OK) {
+        rc = number_of(db->writer, "PRAGMA application_id", &application);
     }
-    if (rc == SQLITE_OK) {
-        rc = pragma_int(db->writer, "PRAGMA user_version", ret_version);
+    if (rc == NG_OK) {
+        rc = number_of(db->writer, "PRAGMA user_version", ret_version);
     }
-    if (rc != SQLITE_OK) {
+    if (rc != NG_OK) {
         return conn_error(db->writer, "opening the store", error, error_max);
     }
     if (application != DB_APPLICATION_ID && (application != 0 || tables > 0)) {
@@ -137,9 +130,9 @@ int schema_open(struct db *db, char *error, size_t error_max)
     int64_t seq = 0;
     int64_t doc = 0;
     int64_t dirty = 0;
-    if (pragma_int(db->writer, "SELECT value FROM meta WHERE name='seq'", &seq) != SQLITE_OK ||
-        pragma_int(db->writer, "SELECT max(doc) FROM docs", &doc) != SQLITE_OK ||
-        pragma_int(db->writer, "SELECT 1 FROM dirty LIMIT 1", &dirty) != SQLITE_OK) {
+    if (number_of(db->writer, "SELECT value FROM meta WHERE name='seq'", &seq) != NG_OK ||
+        number_of(db->writer, "SELECT max(doc) FROM docs", &doc) != NG_OK ||
+        number_of(db->writer, "SELECT 1 FROM dirty LIMIT 1", &dirty) != NG_OK) {
         return conn_error(db->writer, "opening the store", error, error_max);
     }
     db->next_doc = doc + 1;

@@ -111,18 +111,14 @@ static int search_total(struct conn *conn, struct ng_call *call, const struct fi
                         uint64_t *ret)
 {
     struct sql sql = {0};
-    sqlite3_stmt *stmt = NULL;
     sql_add(&sql, "SELECT count(*)");
     add_hits(&sql, find);
-    int rc = NG_OK;
-    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
-        *ret = column_u64(stmt, 0);
-    } else {
-        rc = conn_fail(conn, call, "counting hits");
+    int64_t number = sql_number(conn, &sql);
+    if (number < 0) {
+        return conn_fail(conn, call, "counting hits");
     }
-    (void)sql_release(conn, stmt);
-    sql_done(&sql);
-    return rc;
+    *ret = (uint64_t)number;
+    return NG_OK;
 }
 
 static int search_in(struct conn *conn, struct ng_call *call, struct find *find, ng_row_fn *row,

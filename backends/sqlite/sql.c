@@ -173,6 +173,22 @@ int sql_run(struct conn *conn, struct sql *sql)
     return NG_OK;
 }
 
+int64_t sql_number(struct conn *conn, struct sql *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t number = -1;
+    if (sql_prepare(conn, sql, &stmt) == SQLITE_OK) {
+        if (sqlite3_step(stmt) == SQLITE_ROW) {
+            number = sqlite3_column_int64(stmt, 0);
+        }
+        if (sql_release(conn, stmt) != SQLITE_OK) {
+            number = -1;
+        }
+    }
+    sql_done(sql);
+    return number;
+}
+
 int sql_each(struct conn *conn, const char *text, int (*row)(void *user, sqlite3_stmt *stmt),
              void *user)
 {

@@ -232,11 +232,10 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
 static void check_json(struct archive_in *in)
 {
     const struct ng_value *body = NULL;
-    struct json_error error;
     if (in->rc != NG_OK) {
         return;
     }
-    int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, &error);
+    int rc = json_parse(&in->arena, buf_str(&in->json), JSON_DEPTH_DEFAULT * 2, &body, NULL);
     if (rc != NG_OK && rc != NG_EJSON) {
         (void)archive_in_fail(in, "out of memory");
     } else if (rc == NG_EJSON || body->type != NG_TYPE_OBJECT) {

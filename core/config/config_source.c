@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "core/base/files/fd_io.h"
 #include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
@@ -116,17 +117,14 @@ static int config_slurp(int fd, size_t max, struct buf *ret)
             errno = ENOMEM;
             return NG_EINVAL;
         }
-        ssize_t got = read(fd, to, CONFIG_READ_STEP);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
+        size_t got = 0;
+        if (fd_get(&fd, to, CONFIG_READ_STEP, &got) != NG_OK) {
             return NG_EINVAL;
         }
         if (got == 0) {
             return NG_OK;
         }
-        ret->len += (size_t)got;
+        ret->len += got;
         if (ret->len > max) {
             errno = EFBIG;
             return NG_EINVAL;

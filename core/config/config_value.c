@@ -7,7 +7,6 @@
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "config.h"
 #include "core/base/str.h"
@@ -44,11 +43,6 @@ static const struct config_unit config_duration_units[] = {
     {"s", INT64_C(1000)},
     {"ms", 1},
 };
-
-static bool config_same_word(struct ng_str a, const char *word)
-{
-    return a.len == strlen(word) && strncasecmp(a.data, word, a.len) == 0;
-}
 
 static struct ng_str config_trim(struct ng_str text)
 {
@@ -91,7 +85,7 @@ static int config_with_unit(struct ng_str text, const struct config_unit *units,
     }
     rest = config_trim(rest);
     for (size_t i = 0; i < count; i++) {
-        if (config_same_word(rest, units[i].name)) {
+        if (str_equal_fold(rest, ng_str_of(units[i].name))) {
             if (value > CONFIG_INTEGER_MAX / units[i].factor) {
                 return NG_EINVAL;
             }
@@ -169,7 +163,7 @@ static int config_parse_bool(struct ng_str text, int64_t *ret)
     static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
     text = config_trim(text);
     for (size_t i = 0; i < NG_COUNT(words); i++) {
-        if (config_same_word(text, words[i])) {
+        if (str_equal_fold(text, ng_str_of(words[i]))) {
             *ret = (int64_t)(i % 2);
             return NG_OK;
         }

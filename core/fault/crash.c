@@ -52,26 +52,24 @@ static atomic_bool crash_installed;
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_bool crash_told;
 
-static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+static const struct {
+    int number;
+    const char *name;
+} crash_signals[] = {
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"},
+    {SIGFPE, "SIGFPE"},   {SIGILL, "SIGILL"},
+};
 
 /* ---- in the handler ---- */
 
 static const char *signal_name(int number)
 {
-    switch (number) {
-    case SIGSEGV:
-        return "SIGSEGV";
-    case SIGBUS:
-        return "SIGBUS";
-    case SIGABRT:
-        return "SIGABRT";
-    case SIGFPE:
-        return "SIGFPE";
-    case SIGILL:
-        return "SIGILL";
-    default:
-        return "exit()";
+    for (size_t i = 0; i < NG_COUNT(crash_signals); i++) {
+        if (crash_signals[i].number == number) {
+            return crash_signals[i].name;
+        }
     }
+    return "exit()";
 }
 
 /* Printable ASCII that needs no escape in JSON; anything else becomes '?'. */
@@ -253,7 +251,7 @@ void crash_install(void)
     (void)sigemptyset(&action.sa_mask);
     (void)backtrace(&frame, 1); /* loads what it needs while that is safe */
     for (size_t i = 0; i < NG_COUNT(crash_signals); i++) {
-        (void)sigaction(crash_signals[i], &action, NULL);
+        (void)sigaction(crash_signals[i].number, &action, NULL);
     }
     (void)atexit(on_exit_called);
     atomic_store(&crash_installed, true);

@@ -141,7 +141,7 @@ static int files_with_folder(struct files *files, struct call *call, struct ng_s
         }
     }
     struct file_folder *folders = alloc_zeroed(files->folder_count + 1, sizeof(*folders));
-    char *text = files_copy(folder);
+    char *text = str_dup(folder);
     if (texts == NULL || folders == NULL || text == NULL) {
         free(folders);
         free(text);

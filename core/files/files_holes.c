@@ -24,8 +24,8 @@
  * NULL: out of memory, or no such folder. */
 static char *absolute_file(struct ng_str path)
 {
-    char *whole = files_copy(path);
-    char *name = files_copy(path);
+    char *whole = str_dup(path);
+    char *name = str_dup(path);
     char *folder = NULL;
     if (whole != NULL && name != NULL) {
         folder = realpath(dirname(whole), NULL);
@@ -82,7 +82,7 @@ int files_holes_new(struct call *call, const struct files_own *own, struct file_
         }
     }
     if (own->data_dir != NULL) {
-        holes->data_dir = files_copy(ng_str_of(own->data_dir));
+        holes->data_dir = str_dup(ng_str_of(own->data_dir));
         holes->fd = open(own->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (holes->data_dir == NULL || holes->fd < 0 ||
             !files_identify(holes->fd, "", &holes->identity)) {
@@ -266,7 +266,7 @@ static bool holds_file(const struct file_root *root, const char *path)
     for (size_t i = 0; i < NG_COUNT(paths) && !holds; i++) {
         char *copy = NULL;
         if (paths[i] != NULL) {
-            copy = files_copy(ng_str_of(paths[i]));
+            copy = str_dup(ng_str_of(paths[i]));
         }
         holds = copy != NULL && is_below(AT_FDCWD, dirname(copy), wanted);
         free(copy);

@@ -26,9 +26,8 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
 static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
 {
     const struct ng_value *root = NULL;
-    struct json_error error;
     if (present->revision == 0 || present->deleted ||
-        json_parse(&call->arena, present->json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK) {
+        json_parse(&call->arena, present->json, JSON_DEPTH_DEFAULT, &root, NULL) != NG_OK) {
         return false;
     }
     const struct ng_value *there = json_get(root, "op");
@@ -92,19 +91,10 @@ static int print_record(struct call *call, const struct file_record *record, str
     return buf_add_char(out, '}');
 }
 
-static struct ng_str member_text(const struct ng_value *root, const char *name)
-{
-    const struct ng_value *value = json_get(root, name);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        return value->text;
-    }
-    return str_make(NULL, 0);
-}
-
 /* A text that does not fit was not written by this program; it becomes "". */
 static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
 {
-    struct ng_str text = member_text(root, name);
+    struct ng_str text = json_get_text(root, name);
     ret[0] = '\0';
     if (text.len > 0 && text.len < size) {
         memcpy(ret, text.data, text.len);
@@ -116,35 +106,32 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
                        struct file_record *ret)
 {
     const struct ng_value *root = NULL;
-    struct json_error error;
     int64_t kind = 0;
     memset(ret, 0, sizeof(*ret));
     struct ng_str rest = files_or_empty(text);
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, &error) != NG_OK ||
+    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, NULL) != NG_OK ||
         json_integer(json_get(root, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
         kind > FILE_CHANGE_UNDO_MOVE ||
         files_undo_parse(json_get(root, "undo"), &rest, &ret->undo) != NG_OK) {
         return call_fail(call, NG_EINTERNAL, "The record of an unfinished save is damaged.");
     }
-    const struct ng_value *undoable = json_get(root, "undoable");
     ret->kind = (enum file_change)kind;
     ret->intents = files_intent_space(call);
-    ret->op = member_text(root, "op");
-    ret->real = member_text(root, "real");
-    ret->space = member_text(root, "space");
-    ret->to = member_text(root, "to");
-    ret->to_space = member_text(root, "to_space");
+    ret->op = json_get_text(root, "op");
+    ret->real = json_get_text(root, "real");
+    ret->space = json_get_text(root, "space");
+    ret->to = json_get_text(root, "to");
+    ret->to_space = json_get_text(root, "to_space");
     /* Copies, because these are used as C strings. */
-    ret->collection = arena_copy(&call->arena, member_text(root, "collection"));
-    ret->action = arena_copy(&call->arena, member_text(root, "action"));
-    const struct ng_value *happened = json_get(root, "happened");
-    ret->happened = happened != NULL && happened->type == NG_TYPE_TRUE;
+    ret->collection = arena_copy(&call->arena, json_get_text(root, "collection"));
+    ret->action = arena_copy(&call->arena, json_get_text(root, "action"));
+    ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
-    ret->undoable = undoable != NULL && undoable->type == NG_TYPE_TRUE && !ret->happened;
+    ret->undoable = json_is(json_get(root, "undoable"), NG_TYPE_TRUE) && !ret->happened;
     ret->answer.size = sizeof(ret->answer);
-    ret->answer.scope = member_text(root, "scope");
-    ret->answer.body_hash = member_text(root, "body_hash");
-    ret->answer.reply = member_text(root, "reply");
+    ret->answer.scope = json_get_text(root, "scope");
+    ret->answer.body_hash = json_get_text(root, "body_hash");
+    ret->answer.reply = json_get_text(root, "reply");
     ret->has_answer = ret->answer.scope.len > 0 &&
                       json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
                       json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;
@@ -393,6 +380,16 @@ static void pop(struct file_history *history, const struct file_record *record)
     }
 }
 
+/* before: the steps that are stored. */
+static int history_store(struct call *call, const struct file_history *history, size_t before,
+                         struct ng_draft *next)
+{
+    if (history->count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call, history, next);
+}
+
 static int history_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                       void *user)
 {
@@ -403,34 +400,23 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         return rc;
     }
     size_t before = history.count;
-    switch (record->kind) {
-    case FILE_CHANGE_EDIT:
-        if (on_top(&history, record->op)) {
-            return NG_OK;
-        }
-        files_history_push(&history, &record->undo);
-        break;
-    case FILE_CHANGE_CREATE:
-        if (on_top(&history, record->op)) {
-            return NG_OK;
-        }
-        history.count = 0; /* it belonged to an older file of this name */
-        files_history_push(&history, &record->undo);
-        break;
-    case FILE_CHANGE_UNDO_EDIT:
+    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE;
+    if (adds && on_top(&history, record->op)) {
+        return NG_OK;
+    }
+    if (record->kind == FILE_CHANGE_UNDO_EDIT) {
         pop(&history, record);
         if (history.count == before) {
             return NG_OK;
         }
-        break;
-    default:
-        history.count = 0;
-        break;
+    } else if (record->kind != FILE_CHANGE_EDIT) {
+        history.count =
+            0; /* it belonged to an older file of this name, or to one that is gone */
     }
-    if (history.count == 0 && before == 0) {
-        return NG_OK;
+    if (adds) {
+        files_history_push(&history, &record->undo);
     }
-    return files_history_write(call_of(call), &history, next);
+    return history_store(call_of(call), &history, before, next);
 }
 
 /* Takes the history from the source path of a move. */
@@ -462,10 +448,7 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     } else {
         pop(&history, record);
     }
-    if (history.count == 0 && before == 0) {
-        return NG_OK;
-    }
-    return files_history_write(call_of(call), &history, next);
+    return history_store(call_of(call), &history, before, next);
 }
 
 static const char *event_action(const struct file_record *record)

@@ -11,16 +11,6 @@
 
 #define FILES_SPACE_DEFAULT "shared"
 
-char *files_copy(struct ng_str text)
-{
-    char *copy = alloc_bytes(text.len + 1);
-    if (copy != NULL) {
-        memcpy(copy, text.data, text.len);
-        copy[text.len] = '\0';
-    }
-    return copy;
-}
-
 void files_close_fd(int *fd)
 {
     int error = errno;
@@ -90,8 +80,8 @@ int files_open_root(struct call *call, const struct file_holes *holes, struct ng
     }
     root->fd = -1;
     root->owner = owner;
-    root->space = files_copy(space);
-    root->path = files_copy(path);
+    root->space = str_dup(space);
+    root->path = str_dup(path);
     if (root->space == NULL || root->path == NULL) {
         return call_no_memory(call);
     }
@@ -104,7 +94,7 @@ int files_absolute_root(struct call *call, struct file_root *root)
     if (root->path[0] == '/') {
         return NG_OK;
     }
-    char *path = files_copy(ng_str_of(root->real));
+    char *path = str_dup(ng_str_of(root->real));
     if (path == NULL) {
         return call_no_memory(call);
     }
@@ -144,9 +134,9 @@ static int files_keep_root(struct call *call, const struct file_root *old,
                            struct file_root *root)
 {
     *root = *old;
-    root->path = files_copy(ng_str_of(old->path));
-    root->real = files_copy(ng_str_of(old->real));
-    root->space = files_copy(ng_str_of(old->space));
+    root->path = str_dup(ng_str_of(old->path));
+    root->real = str_dup(ng_str_of(old->real));
+    root->space = str_dup(ng_str_of(old->space));
     root->fd = fcntl(old->fd, F_DUPFD_CLOEXEC, 0);
     if (root->path == NULL || root->real == NULL || root->space == NULL) {
         return call_no_memory(call);

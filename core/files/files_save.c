@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/base/files/fd_io.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -28,14 +29,8 @@ struct ng_str files_temp_name(struct call *call, struct ng_str op, const char *e
 
 static int write_all(struct call *call, struct ng_str path, int fd, struct ng_str data)
 {
-    while (data.len > 0) {
-        ssize_t put = write(fd, data.data, data.len);
-        if (put < 0 && errno != EINTR) {
-            return files_fail_os(call, errno, "save", path);
-        }
-        if (put > 0) {
-            data = str_make(data.data + put, data.len - (size_t)put);
-        }
+    if (fd_put(fd, data) != NG_OK) {
+        return files_fail_os(call, errno, "save", path);
     }
     return NG_OK;
 }

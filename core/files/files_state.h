@@ -161,8 +161,6 @@ bool files_root_is_current(const struct file_root *root);
  * exist. */
 int files_roots_reopen(struct files *files, struct call *call, struct file_roots *old,
                        const struct file_root *stale);
-/* A malloc'd C string; NULL: out of memory. */
-char *files_copy(struct ng_str text);
 /* True if the caller has access to the space of the root. */
 bool files_root_visible(struct call *call, const struct file_root *root);
 /* True if path resolution stops at this root. A folder of another plugin is ignored, so that

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
@@ -368,18 +369,8 @@ static int unpack_bytes(struct unpack *unpack, struct ng_str bytes, struct buf *
     if (unpack->there >= 0) {
         return unpack_compare(unpack, bytes, error);
     }
-    while (unpack->fd >= 0 && bytes.len > 0) {
-        ssize_t put = write(unpack->fd, bytes.data, bytes.len);
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put == 0) {
-            errno = ENOSPC;
-        }
-        if (put <= 0) {
-            return unpack_fail(unpack, error, "cannot be written", errno);
-        }
-        bytes = str_make(bytes.data + put, bytes.len - (size_t)put);
+    if (unpack->fd >= 0 && fd_put(unpack->fd, bytes) != NG_OK) {
+        return unpack_fail(unpack, error, "cannot be written", errno);
     }
     return NG_OK;
 }

@@ -63,15 +63,6 @@ void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
     }
 }
 
-struct ng_str journal_text(const struct ng_value *body, const char *name)
-{
-    const struct ng_value *value = json_get(body, name);
-    if (value != NULL && value->type == NG_TYPE_STRING) {
-        return value->text;
-    }
-    return str_make(NULL, 0);
-}
-
 static int64_t journal_integer(const struct ng_value *body, const char *name, int64_t fallback)
 {
     int64_t number = fallback;
@@ -106,15 +97,15 @@ static int journal_read_tags(struct arena *arena, const struct ng_value *body,
 static int journal_read_members(struct arena *arena, const struct ng_value *body,
                                 struct ng_entry *entry)
 {
-    struct ng_str event_id = journal_text(body, "event_id");
+    struct ng_str event_id = json_get_text(body, "event_id");
     if (event_id.len > 0) {
         entry->event_id = event_id;
     }
-    bool is_memory = str_is(journal_text(body, "kind"), "memory");
+    bool is_memory = str_is(json_get_text(body, "kind"), "memory");
     entry->kind = is_memory ? NG_ENTRY_MEMORY : NG_ENTRY_REFERENCE;
-    entry->title = journal_text(body, "title");
-    entry->status = journal_text(body, "status");
-    entry->source = journal_text(body, "source");
+    entry->title = json_get_text(body, "title");
+    entry->status = json_get_text(body, "status");
+    entry->source = json_get_text(body, "source");
     int64_t version = journal_integer(body, "version", -1);
     if (version >= 0) {
         entry->version = (uint64_t)version;
@@ -138,16 +129,16 @@ int journal_entry_read(struct arena *arena, const struct ng_value *body, struct 
 {
     struct ng_entry entry = {.size = sizeof(entry), .space = space};
     if (body == NULL || body->type != NG_TYPE_OBJECT ||
-        journal_text(body, "event_id").len == 0) {
+        json_get_text(body, "event_id").len == 0) {
         return NG_EINVAL;
     }
     int rc = journal_read_members(arena, body, &entry);
     entry.seq = (uint64_t)journal_integer(body, "seq", 0);
     entry.time_ms = journal_integer(body, "time", 0);
-    entry.agent = journal_text(body, "agent");
-    entry.action = journal_text(body, "action");
-    entry.collection = journal_text(body, "collection");
-    entry.id = journal_text(body, "id");
+    entry.agent = json_get_text(body, "agent");
+    entry.action = json_get_text(body, "action");
+    entry.collection = json_get_text(body, "collection");
+    entry.id = json_get_text(body, "id");
     const struct ng_value *data = json_get(body, "data");
     if (rc == NG_OK && data != NULL && data->type == NG_TYPE_OBJECT) {
         rc = journal_print(arena, data, &entry.data);
@@ -196,8 +187,8 @@ static void journal_read_about(const struct ng_value *body, struct ng_entry *ent
     struct ng_str collection = {NULL, 0};
     struct ng_str id = {NULL, 0};
     if (about != NULL && about->type == NG_TYPE_OBJECT) {
-        collection = journal_text(about, "collection");
-        id = journal_text(about, "id");
+        collection = json_get_text(about, "collection");
+        id = json_get_text(about, "id");
     }
     if (collection.len > 0 && id.data != NULL) {
         entry->collection = collection;
@@ -227,17 +218,16 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
         return NG_EINTERNAL;
     }
     const struct ng_value *body = NULL;
-    struct json_error error;
     int rc = NG_OK;
     /* Data that does not parse is a bug of a plugin, but the event must not be lost. */
-    if (text.len > 0 && json_parse(arena, text, JSON_DEPTH_DEFAULT, &body, &error) == NG_OK &&
+    if (text.len > 0 && json_parse(arena, text, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK &&
         body->type == NG_TYPE_OBJECT) {
         rc = journal_read_members(arena, body, &entry);
         journal_read_about(body, &entry);
         if (entry.kind == NG_ENTRY_MEMORY) {
-            entry.content = journal_text(body, "content");
+            entry.content = json_get_text(body, "content");
         } else {
-            entry.content = utf8_cut_count(journal_text(body, "summary"), NG_SUMMARY_MAX);
+            entry.content = utf8_cut_count(json_get_text(body, "summary"), NG_SUMMARY_MAX);
         }
         if (rc == NG_OK) {
             rc = journal_rest(arena, body, &entry.data);

@@ -9,8 +9,6 @@
 /* Most tags of one entry; further ones are dropped. */
 #define JOURNAL_TAGS_MAX 64
 
-/* The text of a string member, or absent. */
-struct ng_str journal_text(const struct ng_value *body, const char *name);
 /* Writes the members of the entry, except its content, into an open object. */
 void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry);
 /* Reads such an object. Texts are borrowed from it; tags and data are in the arena. NG_EINVAL:

@@ -372,8 +372,7 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
         return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
     }
     const struct ng_value *body = NULL;
-    struct json_error error;
-    int rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, &error);
+    int rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, NULL);
     if (rc == NG_OK) {
         rc = journal_entry_read(arena, body, space, ret);
     }

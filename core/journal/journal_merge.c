@@ -35,18 +35,20 @@ static bool merge_has(const struct merge_names *names, struct ng_str name)
 static struct ng_str merge_name(struct arena *tree, const struct ng_value *item,
                                 bool by_document)
 {
-    struct ng_str id = journal_text(item, by_document ? "id" : "event_id");
+    struct ng_str id = json_get_text(item, by_document ? "id" : "event_id");
     if (!by_document) {
         return id;
     }
-    struct ng_str collection = journal_text(item, "collection");
+    struct ng_str collection = json_get_text(item, "collection");
     return arena_printf(tree, "%.*s/%.*s", (int)collection.len,
                         collection.data == NULL ? "" : collection.data, (int)id.len,
                         id.data == NULL ? "" : id.data);
 }
 
+/* The names of the items whose event is not in `except` (NULL: of all). */
 static int merge_names_of(struct call *call, struct arena *tree, const struct ng_value *array,
-                          bool by_document, struct merge_names *ret)
+                          bool by_document, const struct merge_names *except,
+                          struct merge_names *ret)
 {
     ret->count = 0;
     ret->list = arena_alloc(tree, (array->count + 1) * sizeof(*ret->list));
@@ -54,6 +56,9 @@ static int merge_names_of(struct call *call, struct arena *tree, const struct ng
         return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
     }
     for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
+        if (except != NULL && merge_has(except, json_get_text(item, "event_id"))) {
+            continue;
+        }
         struct ng_str name = merge_name(tree, item, by_document);
         if (name.data == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory for the journal");
@@ -91,9 +96,9 @@ static int merge_entries(struct merge *merge, const char *part)
     if (json == NULL || base == NULL || now == NULL) {
         return call_fail(merge->call, NG_EINVAL, "the journal has no `%s`", part);
     }
-    int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
+    int rc = merge_names_of(merge->call, &merge->tree, base, false, NULL, &seen);
     if (rc == NG_OK) {
-        rc = merge_names_of(merge->call, &merge->tree, json, false, &back);
+        rc = merge_names_of(merge->call, &merge->tree, json, false, NULL, &back);
     }
     if (rc != NG_OK) {
         return rc;
@@ -104,7 +109,7 @@ static int merge_entries(struct merge *merge, const char *part)
         json_copy(merge->writer, item);
     }
     for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        struct ng_str name = journal_text(item, "event_id");
+        struct ng_str name = json_get_text(item, "event_id");
         if (!merge_has(&seen, name) && !merge_has(&back, name)) {
             json_copy(merge->writer, item);
         }
@@ -124,40 +129,25 @@ static int merge_references(struct merge *merge)
     if (json == NULL || base == NULL || now == NULL) {
         return call_fail(merge->call, NG_EINVAL, "the journal has no `references`");
     }
-    struct ng_value moved = {.type = NG_TYPE_ARRAY};
-    struct merge_names moved_names = {0};
-    struct ng_value **link = &moved.first;
-    int rc = merge_names_of(merge->call, &merge->tree, base, false, &seen);
-    if (rc != NG_OK) {
-        return rc;
+    struct merge_names moved = {0};
+    int rc = merge_names_of(merge->call, &merge->tree, base, false, NULL, &seen);
+    if (rc == NG_OK) {
+        rc = merge_names_of(merge->call, &merge->tree, now, true, &seen, &moved);
     }
-    for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
-        if (merge_has(&seen, journal_text(item, "event_id"))) {
-            continue;
-        }
-        struct ng_value *copy = arena_alloc(&merge->tree, sizeof(*copy));
-        if (copy == NULL) {
-            return call_fail(merge->call, NG_EINTERNAL, "out of memory for the journal");
-        }
-        *copy = *item;
-        copy->next = NULL;
-        *link = copy;
-        link = &copy->next;
-        moved.count++;
-    }
-    rc = merge_names_of(merge->call, &merge->tree, &moved, true, &moved_names);
     if (rc != NG_OK) {
         return rc;
     }
     json_name(merge->writer, "references");
     json_array(merge->writer);
     for (const struct ng_value *item = json->first; item != NULL; item = item->next) {
-        if (!merge_has(&moved_names, merge_name(&merge->tree, item, true))) {
+        if (!merge_has(&moved, merge_name(&merge->tree, item, true))) {
             json_copy(merge->writer, item);
         }
     }
-    for (const struct ng_value *item = moved.first; item != NULL; item = item->next) {
-        json_copy(merge->writer, item);
+    for (const struct ng_value *item = now->first; item != NULL; item = item->next) {
+        if (!merge_has(&seen, json_get_text(item, "event_id"))) {
+            json_copy(merge->writer, item);
+        }
     }
     json_end(merge->writer);
     return NG_OK;
@@ -171,14 +161,14 @@ static int merge_passed(struct merge *merge)
     struct merge_names back = {0};
     int64_t since = clock_unix_ms() - MERGE_PASSED_MS;
     int rc = merge_names_of(merge->call, &merge->tree, merge_array(merge->json, "days"), false,
-                            &back);
+                            NULL, &back);
     if (rc != NG_OK) {
         return rc;
     }
     json_name(merge->writer, "passed");
     json_array(merge->writer);
     for (const struct ng_value *item = base->first; item != NULL; item = item->next) {
-        struct ng_str name = journal_text(item, "event_id");
+        struct ng_str name = json_get_text(item, "event_id");
         int64_t time = 0;
         (void)json_integer(json_get(item, "time"), &time);
         if (time >= since && !merge_has(&back, name)) {
@@ -338,7 +328,7 @@ static int merge_deliver_again(struct journal_front *front, struct call *call,
         days = merge_array(dump, "days");
     }
     if (days != NULL) {
-        rc = merge_names_of(call, &tree, days, false, &feed->seen);
+        rc = merge_names_of(call, &tree, days, false, NULL, &feed->seen);
     }
     while (rc == NG_OK) {
         rc = merge_feed_page(feed, feed->last_seq);

@@ -309,8 +309,7 @@ int journal_damaged(struct call *call, const char *what)
 int journal_parse(struct call *call, struct arena *tree, struct ng_str json,
                   const struct ng_value **ret)
 {
-    struct json_error error;
-    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
+    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, NULL);
     if (rc == NG_EJSON) {
         return journal_damaged(call, "it is not JSON");
     }
@@ -476,10 +475,9 @@ static int journal_checkpoint_short(struct call *call, const struct ng_value *bo
 static int journal_checkpoint_head(struct call *call, struct ng_str json, struct ng_str *ret)
 {
     const struct ng_value *body = NULL;
-    struct json_error error;
     struct arena tree;
     arena_init(&tree, JOURNAL_TREE_MAX);
-    int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, &error);
+    int rc = json_parse(&tree, json, JSON_DEPTH_DEFAULT, &body, NULL);
     call->arena.oom |= tree.oom;
     if (rc != NG_OK && rc != NG_EJSON) {
         rc = call_fail(call, NG_ETOOLARGE, "a checkpoint of %zu bytes is too large to keep",

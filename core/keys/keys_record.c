@@ -175,22 +175,15 @@ static bool read_rate(const struct ng_value *body, double *ret)
 
 static bool read_word(const struct ng_value *body, const char *name, struct ng_str *ret)
 {
-    const struct ng_value *value = json_get(body, name);
-    if (value == NULL || value->type != NG_TYPE_STRING) {
-        return false;
-    }
-    *ret = value->text;
-    return true;
+    *ret = json_get_text(body, name);
+    return ret->data != NULL;
 }
 
 /* A member for display only; documents of earlier versions do not have it. */
 static struct ng_str read_display_text(const struct ng_value *body, const char *name)
 {
-    const struct ng_value *value = json_get(body, name);
-    if (value == NULL || value->type != NG_TYPE_STRING || !key_note_valid(value->text)) {
-        return str_make(NULL, 0);
-    }
-    return value->text;
+    struct ng_str text = json_get_text(body, name);
+    return key_note_valid(text) ? text : STR_NONE;
 }
 
 /* Absent in documents of earlier versions: false. */
@@ -204,7 +197,6 @@ static bool read_run(const struct ng_value *body, bool *ret)
 static int read_body(struct arena *arena, const struct ng_doc *doc, struct key **ret)
 {
     const struct ng_value *body = NULL;
-    struct json_error error;
     struct key_spec spec;
     struct ng_str role;
     struct ng_str mode;
@@ -212,7 +204,7 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
     int64_t revoked_ms;
     memset(&spec, 0, sizeof(spec));
     if (doc->key.id.len != KEY_ID_LEN ||
-        json_parse(arena, doc->json, RECORD_DEPTH, &body, &error) != NG_OK ||
+        json_parse(arena, doc->json, RECORD_DEPTH, &body, NULL) != NG_OK ||
         !read_word(body, "agent", &spec.agent) || !call_name_valid(spec.agent) ||
         !read_word(body, "role", &role) || !key_parse_role(role, &spec.role) ||
         !read_word(body, "mode", &mode) || !key_parse_mode(mode, &spec.mode) ||

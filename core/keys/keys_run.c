@@ -72,15 +72,6 @@ int keys_runners(struct keys *keys, struct call *call, struct buf *out)
     return write_runners(list, found, keys_active(keys) == 0, out);
 }
 
-static struct ng_str text_of(const struct ng_value *key, const char *name)
-{
-    const struct ng_value *value = json_get(key, name);
-    if (value == NULL || value->type != NG_TYPE_STRING) {
-        return ng_str_of("");
-    }
-    return value->text;
-}
-
 int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out)
 {
     size_t count = 0;
@@ -94,11 +85,11 @@ int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct
     }
     for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
         const struct ng_value *run = json_get(key, "run");
-        struct ng_str state = text_of(key, "state");
+        struct ng_str state = json_get_text(key, "state");
         open = open && str_is(state, "revoked");
         if (run != NULL && run->type == NG_TYPE_TRUE && str_is(state, "live")) {
-            runners[count].agent = text_of(key, "agent");
-            runners[count++].id = text_of(key, "id");
+            runners[count].agent = json_get_text(key, "agent");
+            runners[count++].id = json_get_text(key, "id");
         }
     }
     return write_runners(runners, count, open, out);

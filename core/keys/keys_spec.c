@@ -245,13 +245,12 @@ static bool parse_rate(struct arena *arena, struct ng_str text, double *ret)
     } units[] = {{"/s", 1},          {"/sec", 1},    {"/m", MINUTE_S},
                  {"/min", MINUTE_S}, {"/h", HOUR_S}, {"", 1}};
     const struct ng_value *number = NULL;
-    struct json_error error;
     size_t len = 0;
     while (len < text.len && text.data[len] != '/') {
         len++;
     }
     struct ng_str unit = str_make(text.data + len, text.len - len);
-    if (json_parse(arena, str_make(text.data, len), 1, &number, &error) != NG_OK ||
+    if (json_parse(arena, str_make(text.data, len), 1, &number, NULL) != NG_OK ||
         number->type != NG_TYPE_NUMBER) {
         return false;
     }

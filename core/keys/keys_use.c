@@ -79,11 +79,10 @@ static int use_row(void *user, const struct ng_doc *row)
 {
     struct keys *keys = user;
     struct arena arena;
-    struct json_error error;
     const struct ng_value *body = NULL;
     struct key *key = keys_get(keys, row->key.id);
     arena_init(&arena, 0);
-    if (key != NULL && json_parse(&arena, row->json, USE_DEPTH, &body, &error) == NG_OK) {
+    if (key != NULL && json_parse(&arena, row->json, USE_DEPTH, &body, NULL) == NG_OK) {
         use_learn(key, use_of(body), clock_unix_ms());
     }
     arena_done(&arena);

@@ -134,38 +134,21 @@ static const void *abi_today(struct abi_given *given, const struct abi_form *for
     return copy;
 }
 
-int abi_give_row(void *user, const struct ng_doc *row)
-{
-    struct abi_given *given = user;
-    struct ng_doc copy;
-    row = abi_today(given, &abi_doc, row, &copy);
-    if (row == NULL) {
-        return 1;
+#define GIVE(kind, type, form)                                                                 \
+    int abi_give_##kind(void *user, const struct type *object)                                 \
+    {                                                                                          \
+        struct abi_given *given = user;                                                        \
+        struct type copy;                                                                      \
+        object = abi_today(given, &(form), object, &copy);                                     \
+        if (object == NULL) {                                                                  \
+            return 1;                                                                          \
+        }                                                                                      \
+        return given->to.kind(given->user, object);                                            \
     }
-    return given->to.row(given->user, row);
-}
 
-int abi_give_event(void *user, const struct ng_event *event)
-{
-    struct abi_given *given = user;
-    struct ng_event copy;
-    event = abi_today(given, &abi_event, event, &copy);
-    if (event == NULL) {
-        return 1;
-    }
-    return given->to.event(given->user, event);
-}
-
-int abi_give_entry(void *user, const struct ng_entry *entry)
-{
-    struct abi_given *given = user;
-    struct ng_entry copy;
-    entry = abi_today(given, &abi_entry, entry, &copy);
-    if (entry == NULL) {
-        return 1;
-    }
-    return given->to.entry(given->user, entry);
-}
+GIVE(row, ng_doc, abi_doc)
+GIVE(event, ng_event, abi_event)
+GIVE(entry, ng_entry, abi_entry)
 
 int abi_give_record(void *user, const struct ng_record *record)
 {

@@ -65,9 +65,9 @@ struct abi_given {
     const struct abi_form *wrong; /* out: of the first that said no size that can be */
 };
 
-int abi_give_row(void *user, const struct ng_doc *row);
-int abi_give_event(void *user, const struct ng_event *event);
-int abi_give_entry(void *user, const struct ng_entry *entry);
+int abi_give_row(void *user, const struct ng_doc *object);
+int abi_give_event(void *user, const struct ng_event *object);
+int abi_give_entry(void *user, const struct ng_entry *object);
 int abi_give_record(void *user, const struct ng_record *record);
 /* rc of the backend's function, or NG_EINTERNAL where it gave something wrong. */
 int abi_given_end(struct call *call, const struct abi_given *given, int rc);

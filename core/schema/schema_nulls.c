@@ -25,13 +25,7 @@ static bool takes(struct nulls *nulls, const struct schema_node *node,
 static bool is_required(const struct schema_node *node, struct ng_str name)
 {
     const struct schema_rule *rule = node->by_keyword[SCHEMA_REQUIRED];
-    for (const struct ng_value *item = rule == NULL ? NULL : rule->value->first; item != NULL;
-         item = item->next) {
-        if (str_equal(item->text, name)) {
-            return true;
-        }
-    }
-    return false;
+    return rule != NULL && json_has_text(rule->value, name);
 }
 
 static const struct schema_node *property_of(const struct schema_node *node, struct ng_str name)

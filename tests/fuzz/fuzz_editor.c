@@ -88,13 +88,14 @@ static void check_ends(struct ng_call *call, struct ng_str text, struct ng_str n
 
 static void replace(struct ng_call *call, struct editor_job *job, struct ng_str text)
 {
-    struct regex regex = {.call = call, .job = job, .max = MADE_BYTES_MAX};
+    struct regex regex = {.call = call, .job = job};
+    buf_init(&regex.out, MADE_BYTES_MAX);
     int rc = regex_compile(&regex);
     if (rc == NG_OK) {
         (void)pcre2_set_match_limit(regex.context, STEPS_MAX);
         rc = regex_run(&regex, text);
     }
-    struct ng_str made = {regex.out != NULL ? regex.out : "", regex.len};
+    struct ng_str made = buf_str(&regex.out);
     must(made.len <= MADE_BYTES_MAX && regex.first_at + regex.first_len <= made.len);
     must(rc != NG_OK || utf8_valid(made));
     must(rc != NG_OK || regex.count > 0 || str_equal(made, text));
@@ -102,7 +103,7 @@ static void replace(struct ng_call *call, struct editor_job *job, struct ng_str 
     pcre2_match_context_free(regex.context);
     pcre2_match_data_free(regex.data);
     pcre2_code_free(regex.code);
-    free(regex.out);
+    buf_done(&regex.out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -81,7 +81,7 @@ static void post(const char *body)
 {
     struct mcp_http_response response;
     struct mcp_http_request request = {
-        .method = MCP_HTTP_POST,
+        .method = HTTP_POST,
         .content_type = ng_str_of("application/json"),
         .accept = ng_str_of("application/json, text/event-stream"),
         .protocol_version = ng_str_of("2025-11-25"),
@@ -189,7 +189,7 @@ static void try_mcp(struct ng_str last_event_id, struct ng_str id, struct ng_str
 {
     struct mcp_http_response response;
     struct mcp_http_request request = {
-        .method = MCP_HTTP_GET,
+        .method = HTTP_GET,
         .accept = accept.len == 0 ? ng_str_of("text/event-stream") : accept,
         .protocol_version = ng_str_of("2025-11-25"),
         .session_id = id.len == 0 ? ng_str_of(session) : id,

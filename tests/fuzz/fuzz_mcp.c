@@ -84,7 +84,7 @@ static void fill(struct mcp_http_request *request, uint8_t choice)
     static const char *const methods[] = {NULL, "tools/call", "tools/list", "server/discover"};
     static const char *const accepts[] = {NULL, "text/event-stream"};
     static const char *const names[] = {NULL, "t_echo"};
-    request->method = MCP_HTTP_POST;
+    request->method = HTTP_POST;
     request->content_type = ng_str_of("application/json");
     request->protocol_version = ng_str_of(versions[choice & 3]);
     request->mcp_method = ng_str_of(methods[choice >> 2 & 3]);

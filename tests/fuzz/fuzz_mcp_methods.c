@@ -139,7 +139,7 @@ static void ask(const char *method, bool is_newer, struct ng_str params)
     arena_init(&arena, 0);
     buf_init(&body, 4 * INPUT_BYTES_MAX);
     buf_init(&response.body, ANSWER_BYTES_MAX);
-    request.method = MCP_HTTP_POST;
+    request.method = HTTP_POST;
     request.content_type = ng_str_of("application/json");
     request.accept = ng_str_of("application/json");
     request.protocol_version = ng_str_of(is_newer ? "2026-07-28" : "2025-11-25");

@@ -73,7 +73,7 @@ void exchange_open(struct exchange *exchange, const struct auth_caller *caller,
     memset(exchange, 0, sizeof(*exchange));
     (void)pthread_mutex_init(&exchange->lock, NULL);
     (void)pthread_cond_init(&exchange->changed, NULL);
-    exchange->request.method = MCP_HTTP_POST;
+    exchange->request.method = HTTP_POST;
     exchange->request.content_type = ng_str_of("application/json");
     exchange->request.accept = ng_str_of("application/json, text/event-stream");
     exchange->request.body = ng_str_of(body);

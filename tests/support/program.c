@@ -338,10 +338,11 @@ void expect_run(const char *words, int code, const char *out, const char *err)
 {
     struct ended ended = program_run(words, NULL);
     if (ended.code != code || !has_part(ended.out, out) || !has_part(ended.err, err)) {
-        fail_msg("notegate %s\nended with %d, not %d\nstdout: %s\nwanted: %s\nstderr: %s\n"
-                 "wanted: %s",
-                 words, ended.code, code, ended.out, out == NULL ? "nothing" : out, ended.err,
-                 err == NULL ? "nothing" : err);
+        /* The longest last: cmocka cuts messages. */
+        fail_msg("notegate %s\nended with %d, not %d\nwanted on stdout: %s\nwanted on stderr: "
+                 "%s\nstderr: %s\nstdout: %s",
+                 words, ended.code, code, out == NULL ? "nothing" : out,
+                 err == NULL ? "nothing" : err, ended.err, ended.out);
     }
     ended_free(&ended);
 }

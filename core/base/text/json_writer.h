@@ -33,6 +33,29 @@ void json_bool(struct ng_writer *writer, bool value);
 void json_null(struct ng_writer *writer);
 /* `json` is one JSON value already (a schema, a stored body): copied as it is. */
 void json_raw(struct ng_writer *writer, struct ng_str json);
+/* Members: a name and its value. */
+static inline void json_member_string(struct ng_writer *writer, const char *name,
+                                      struct ng_str text)
+{
+    json_name(writer, name);
+    json_string(writer, text);
+}
+static inline void json_member_cstring(struct ng_writer *writer, const char *name,
+                                       const char *text)
+{
+    json_name(writer, name);
+    json_cstring(writer, text);
+}
+static inline void json_member_int(struct ng_writer *writer, const char *name, int64_t number)
+{
+    json_name(writer, name);
+    json_int(writer, number);
+}
+static inline void json_member_bool(struct ng_writer *writer, const char *name, bool value)
+{
+    json_name(writer, name);
+    json_bool(writer, value);
+}
 /* Before and behind a value that the caller writes into writer->buf itself. begin: false where
  * no value may stand, or the buffer has failed. */
 bool json_value_begin(struct ng_writer *writer);

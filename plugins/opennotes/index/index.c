@@ -349,10 +349,7 @@ void notes_index_renewed(struct notes_index *index)
 static int is_cancelled(void *user)
 {
     struct ng_call *call = user;
-    if (call->host->cancelled(call)) {
-        return 1;
-    }
-    return 0;
+    return call->host->cancelled(call);
 }
 
 /* *ret_damaged: the file is damaged, and the next refresh builds it again. */

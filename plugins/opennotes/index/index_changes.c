@@ -48,13 +48,7 @@ static int compare_stats(const struct notes_stat *a, const struct notes_stat *b)
     if (a->inode != b->inode) {
         return (a->inode > b->inode) - (a->inode < b->inode);
     }
-    if (a->device == b->device) {
-        return 0;
-    }
-    if (a->device < b->device) {
-        return -1;
-    }
-    return 1;
+    return (a->device > b->device) - (a->device < b->device);
 }
 
 static int compare_gone(const void *a, const void *b)

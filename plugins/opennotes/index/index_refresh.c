@@ -201,10 +201,7 @@ static int told_file(void *user, struct ng_str path)
     if (work->changes.changed.count >= NOTES_INDEX_DIRTY_MAX) {
         return 1;
     }
-    if (notes_paths_add(&work->changes.changed, path) == NG_OK) {
-        return 0;
-    }
-    return 1;
+    return notes_paths_add(&work->changes.changed, path) != NG_OK;
 }
 
 static int find_loose(struct work *work)
@@ -416,13 +413,6 @@ static int ready_file(struct notes_index *index, struct ng_call *call)
     return rc;
 }
 
-/* To change the old index would cost more than to build it again. */
-static void begin_anew(struct notes_index *index)
-{
-    notes_schema_close(&index->writer);
-    notes_schema_remove(index);
-}
-
 int notes_refresh(struct notes_index *index, struct ng_call *call)
 {
     int64_t began_ms = call->host->remaining_ms(call);
@@ -439,7 +429,9 @@ int notes_refresh(struct notes_index *index, struct ng_call *call)
             rc == NG_OK && !anew &&
             notes_changes_are_most(index, call, &work.changes, work.before + count_of(&work));
         if (again) {
-            begin_anew(index);
+            /* To change the old index would cost more than to build it again. */
+            notes_schema_close(&index->writer);
+            notes_schema_remove(index);
             anew = true;
         } else if (rc == NG_OK) {
             sort_paths(&work.changes.changed);

@@ -19,7 +19,7 @@ struct reader {
     struct ng_str text;
     struct notes_blocks blocks;
     struct notes_scan scan;
-    struct notes_slugs slugs;
+    struct notes_keys slugs;
     const struct notes_markdown_events *events;
     void *user;
     struct notes_markdown_stats stats;
@@ -286,7 +286,6 @@ static void reader_init(struct reader *reader)
     buf_init(&reader->plain, NOTES_MARKDOWN_TEXT_MAX);
     buf_init(&reader->link, NOTES_MARKDOWN_TEXT_MAX);
     buf_init(&reader->target, reader->text.len + 64);
-    notes_slugs_init(&reader->slugs);
     notes_scan_init(&reader->scan, &reader->blocks);
     reader->scan.found = report_link;
     reader->scan.hides = begin_comment;
@@ -296,7 +295,7 @@ static void reader_init(struct reader *reader)
 static void reader_done(struct reader *reader)
 {
     notes_scan_done(&reader->scan);
-    notes_slugs_done(&reader->slugs);
+    notes_keys_done(&reader->slugs);
     buf_done(&reader->plain);
     buf_done(&reader->link);
     buf_done(&reader->target);

@@ -370,17 +370,23 @@ static bool is_nested(cmark_node *node)
     return cmark_node_get_type(cmark_node_parent(node)) != CMARK_NODE_DOCUMENT;
 }
 
+static uint32_t count_children(cmark_node *node)
+{
+    uint32_t count = 0;
+    for (cmark_node *child = cmark_node_first_child(node); child != NULL;
+         child = cmark_node_next(child)) {
+        count++;
+    }
+    return count;
+}
+
 /* Rows of a table are consecutive; cmark-gfm's line of the header is not always right. */
 static int emit_table(const struct leaf_sink *sink, cmark_node *table)
 {
     const struct notes_lines *lines = &sink->blocks->lines;
     struct ng_str text = sink->blocks->text;
-    uint32_t count = 0;
+    uint32_t count = count_children(table);
     int rc = 0;
-    for (cmark_node *row = cmark_node_first_child(table); row != NULL;
-         row = cmark_node_next(row)) {
-        count++;
-    }
     uint32_t end = row_of(cmark_node_get_end_line(table));
     for (uint32_t i = 0; i < count && rc == 0; i++) {
         uint32_t behind = count - i - (i > 0);
@@ -407,14 +413,10 @@ static int emit_table(const struct leaf_sink *sink, cmark_node *table)
 static void place_before_table(cmark_node *node, struct notes_leaf *leaf)
 {
     cmark_node *table = cmark_node_next(node);
-    uint32_t rows = 0;
     if (cmark_node_get_start_line(node) > 0 || table == NULL) {
         return;
     }
-    for (cmark_node *row = cmark_node_first_child(table); row != NULL;
-         row = cmark_node_next(row)) {
-        rows++;
-    }
+    uint32_t rows = count_children(table);
     uint32_t end = row_of(cmark_node_get_end_line(table));
     leaf->last_row = u32_max(end, rows + 2) - rows - 1;
     leaf->row =

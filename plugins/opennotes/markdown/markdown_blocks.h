@@ -32,7 +32,7 @@ struct notes_leaf {
 
 struct notes_blocks {
     struct notes_blocks_memory *memory;
-    struct notes_blocks_refs *refs;
+    struct notes_keys *refs;
     struct ng_str text;
     struct notes_lines {
         uint32_t *starts; /* offsets of rows, which a lone CR ends, too */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/hash_table.h"
 #include "markdown_blocks.h"
 
 #define SMALL_MAX 1024
@@ -163,17 +162,6 @@ cmark_mem *notes_blocks_memory_table(void)
 
 /* ---- references */
 
-struct reference {
-    struct hash_link link;
-    struct ng_str label, target;
-    unsigned age;
-};
-
-struct notes_blocks_refs {
-    struct arena arena;
-    struct hash_table table;
-};
-
 /* Collapses white space and folds case. {NULL, 0}: out of memory. */
 static struct ng_str normal(struct arena *arena, struct ng_str label)
 {
@@ -195,61 +183,42 @@ static struct ng_str normal(struct arena *arena, struct ng_str label)
     return notes_fold(arena, str_make(out, len));
 }
 
-static bool is_reference(const struct hash_link *link, const void *label)
-{
-    return str_equal(HASH_ITEM(link, struct reference, link)->label,
-                     *(const struct ng_str *)label);
-}
-
-static struct reference *find(const struct notes_blocks_refs *refs, struct ng_str label)
-{
-    struct hash_link *link =
-        hash_table_find(&refs->table, str_hash(label), is_reference, &label);
-    if (link == NULL) {
-        return NULL;
-    }
-    return HASH_ITEM(link, struct reference, link);
-}
-
 /* If several references have one label, the first one counts. false: out of memory. */
-static bool add(struct notes_blocks_refs *refs, const struct cmark_reference *found)
+static bool add(struct notes_keys *refs, const struct cmark_reference *found)
 {
     struct ng_str label = normal(&refs->arena, ng_str_of((const char *)found->entry.label));
     if (label.data == NULL) {
         return false;
     }
-    struct reference *reference = find(refs, label);
-    if (reference != NULL && reference->age <= found->entry.age) {
+    struct notes_key *reference = notes_keys_find(refs, label);
+    if (reference != NULL && reference->number <= found->entry.age) {
         return true;
     }
     if (reference == NULL) {
-        reference = arena_zalloc(&refs->arena, sizeof(*reference));
-        if (reference == NULL ||
-            hash_table_add(&refs->table, &reference->link, str_hash(label)) != NG_OK) {
+        reference = notes_keys_add(refs, label);
+        if (reference == NULL) {
             return false;
         }
     }
-    reference->label = label;
-    reference->age = found->entry.age;
-    reference->target = str_make("", 0); /* `[a]: <>` */
+    reference->number = found->entry.age;
+    reference->value = str_make("", 0); /* `[a]: <>` */
     if (found->url.data != NULL) {
-        reference->target = str_make((const char *)found->url.data, (size_t)found->url.len);
+        reference->value = str_make((const char *)found->url.data, (size_t)found->url.len);
     }
     return true;
 }
 
-int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret)
+int notes_blocks_refs_read(const cmark_map *map, struct notes_keys **ret)
 {
     *ret = NULL;
     if (map->refs == NULL) {
         return NG_OK;
     }
-    struct notes_blocks_refs *refs = calloc(1, sizeof(*refs));
+    struct notes_keys *refs = calloc(1, sizeof(*refs));
     if (refs == NULL) {
         return NG_EINTERNAL;
     }
     *ret = refs;
-    arena_init(&refs->arena, 0);
     for (const cmark_map_entry *entry = map->refs; entry != NULL; entry = entry->next) {
         if (!add(refs, (const struct cmark_reference *)(const void *)entry)) {
             return NG_EINTERNAL;
@@ -258,16 +227,15 @@ int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret)
     return NG_OK;
 }
 
-void notes_blocks_refs_free(struct notes_blocks_refs *refs)
+void notes_blocks_refs_free(struct notes_keys *refs)
 {
     if (refs != NULL) {
-        arena_done(&refs->arena);
-        hash_table_done(&refs->table);
+        notes_keys_done(refs);
         free(refs);
     }
 }
 
-bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
+bool notes_blocks_refs_find(const struct notes_keys *refs, struct ng_str label,
                             struct ng_str *ret_target)
 {
     struct arena arena;
@@ -276,12 +244,12 @@ bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str 
     }
     arena_init(&arena, 0);
     struct ng_str wanted = normal(&arena, label);
-    const struct reference *reference = NULL;
+    const struct notes_key *reference = NULL;
     if (wanted.len > 0) {
-        reference = find(refs, wanted);
+        reference = notes_keys_find(refs, wanted);
     }
     if (reference != NULL) {
-        *ret_target = reference->target;
+        *ret_target = reference->value;
     }
     arena_done(&arena);
     return reference != NULL;

@@ -26,13 +26,11 @@ bool notes_blocks_memory_is_full(const struct notes_blocks_memory *memory);
 
 /* ---- references, by label */
 
-struct notes_blocks_refs;
-
 /* *ret NULL: there are none. NG_EINTERNAL: no memory. */
-int notes_blocks_refs_read(const cmark_map *map, struct notes_blocks_refs **ret);
-void notes_blocks_refs_free(struct notes_blocks_refs *refs);
+int notes_blocks_refs_read(const cmark_map *map, struct notes_keys **ret);
+void notes_blocks_refs_free(struct notes_keys *refs);
 /* The target of a label; false: it is not defined. */
-bool notes_blocks_refs_find(const struct notes_blocks_refs *refs, struct ng_str label,
+bool notes_blocks_refs_find(const struct notes_keys *refs, struct ng_str label,
                             struct ng_str *ret_target);
 
 #endif

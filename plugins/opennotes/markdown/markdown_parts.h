@@ -4,7 +4,6 @@
 #ifndef OPENNOTES_MARKDOWN_PARTS_H
 #define OPENNOTES_MARKDOWN_PARTS_H
 
-#include "core/base/hash_table.h"
 #include "markdown.h"
 #include "markdown_blocks.h"
 
@@ -112,15 +111,8 @@ void notes_emphasis_pair(struct notes_scan *scan, size_t bottom);
 
 /* ---- markdown_slug.c: anchors of headings, each once in a text */
 
-struct notes_slugs {
-    struct arena arena;
-    struct hash_table table;
-};
-
-void notes_slugs_init(struct notes_slugs *slugs);
-void notes_slugs_done(struct notes_slugs *slugs);
 /* {NULL, 0}: no memory. Lent until done. */
-struct ng_str notes_slugs_make(struct notes_slugs *slugs, struct ng_str heading);
+struct ng_str notes_slugs_make(struct notes_keys *slugs, struct ng_str heading);
 
 /* ---- markdown_inline.c: extensions of CommonMark */
 

@@ -10,51 +10,16 @@
 
 #define SUFFIX_SIZE 24
 
-struct slug_entry {
-    struct hash_link link;
-    struct ng_str slug;
-    uint64_t repeated; /* the highest number tried as suffix */
-};
-
-void notes_slugs_init(struct notes_slugs *slugs)
-{
-    *slugs = (struct notes_slugs){.table = {0}};
-    arena_init(&slugs->arena, 0);
-}
-
-void notes_slugs_done(struct notes_slugs *slugs)
-{
-    hash_table_done(&slugs->table);
-    arena_done(&slugs->arena);
-}
-
-static bool is_slug(const struct hash_link *link, const void *slug)
-{
-    return str_equal(HASH_ITEM(link, struct slug_entry, link)->slug,
-                     *(const struct ng_str *)slug);
-}
-
-static struct slug_entry *find(const struct notes_slugs *slugs, struct ng_str slug)
-{
-    struct hash_link *link = hash_table_find(&slugs->table, str_hash(slug), is_slug, &slug);
-    if (link == NULL) {
-        return NULL;
-    }
-    return HASH_ITEM(link, struct slug_entry, link);
-}
-
 /* `slug` lies in the arena. */
-static struct ng_str insert(struct notes_slugs *slugs, struct ng_str slug)
+static struct ng_str insert(struct notes_keys *slugs, struct ng_str slug)
 {
-    struct slug_entry *entry = arena_zalloc(&slugs->arena, sizeof(*entry));
-    if (entry == NULL || hash_table_add(&slugs->table, &entry->link, str_hash(slug)) != NG_OK) {
+    if (notes_keys_add(slugs, slug) == NULL) {
         return str_make(NULL, 0);
     }
-    entry->slug = slug;
     return slug;
 }
 
-static struct ng_str plain_slug(struct notes_slugs *slugs, struct ng_str heading)
+static struct ng_str plain_slug(struct notes_keys *slugs, struct ng_str heading)
 {
     /* Lower case may take more bytes: at most 3 for 2. */
     char *data = arena_zalloc(&slugs->arena, heading.len * 2 + 8);
@@ -73,13 +38,13 @@ static struct ng_str plain_slug(struct notes_slugs *slugs, struct ng_str heading
     return str_make(data, len);
 }
 
-struct ng_str notes_slugs_make(struct notes_slugs *slugs, struct ng_str heading)
+struct ng_str notes_slugs_make(struct notes_keys *slugs, struct ng_str heading)
 {
     struct ng_str base = plain_slug(slugs, heading);
     if (base.data == NULL) {
         return base;
     }
-    struct slug_entry *taken = find(slugs, base);
+    struct notes_key *taken = notes_keys_find(slugs, base);
     if (taken == NULL) {
         return insert(slugs, base);
     }
@@ -89,11 +54,11 @@ struct ng_str notes_slugs_make(struct notes_slugs *slugs, struct ng_str heading)
     }
     memcpy(data, base.data, base.len);
     for (;;) {
-        taken->repeated++;
-        int len = snprintf(data + base.len, SUFFIX_SIZE, "-%llu",
-                           (unsigned long long)taken->repeated);
+        taken->number++; /* the highest tried as suffix */
+        int len =
+            snprintf(data + base.len, SUFFIX_SIZE, "-%llu", (unsigned long long)taken->number);
         struct ng_str slug = str_make(data, base.len + (size_t)len);
-        if (find(slugs, slug) == NULL) {
+        if (notes_keys_find(slugs, slug) == NULL) {
             return insert(slugs, slug);
         }
     }

@@ -130,9 +130,10 @@ struct notes_value *notes_value_merge(struct arena *arena, const struct notes_va
     return map;
 }
 
-static struct notes_value *value_from(struct arena *arena, const struct ng_host *host,
-                                      const struct ng_value *json, unsigned depth)
+struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
+                                     const struct ng_value *json, unsigned depth)
 {
+    const struct ng_host *host = call->host;
     static const enum notes_type types[] = {
         [NG_TYPE_ABSENT] = NOTES_NULL,   [NG_TYPE_NULL] = NOTES_NULL,
         [NG_TYPE_FALSE] = NOTES_FALSE,   [NG_TYPE_TRUE] = NOTES_TRUE,
@@ -153,7 +154,7 @@ static struct notes_value *value_from(struct arena *arena, const struct ng_host 
     struct notes_value **link = &value->first;
     for (const struct ng_value *item = host->json_first(json); item != NULL;
          item = host->json_next(item)) {
-        *link = value_from(arena, host, item, depth + 1);
+        *link = notes_value_from(arena, call, item, depth + 1);
         if (*link == NULL) {
             return NULL;
         }
@@ -162,10 +163,4 @@ static struct notes_value *value_from(struct arena *arena, const struct ng_host 
         value->count++;
     }
     return value;
-}
-
-struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
-                                     const struct ng_value *json)
-{
-    return value_from(arena, call->host, json, 0);
 }

@@ -123,10 +123,10 @@ struct notes_value *notes_value_merge(struct arena *arena, const struct notes_va
 /* Adds a member, or replaces the one of that key. False: no memory. */
 bool notes_value_put(struct arena *arena, struct notes_value *map, struct ng_str key,
                      const struct notes_value *value);
-/* A value from the JSON of the caller. NULL: out of memory, or deeper than
- * NOTES_FRONTMATTER_DEPTH_MAX. */
+/* A value from the JSON of the caller, which lies `depth` levels deep. NULL: out of memory, or
+ * deeper than NOTES_FRONTMATTER_DEPTH_MAX. */
 struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
-                                     const struct ng_value *json);
+                                     const struct ng_value *json, unsigned depth);
 
 struct notes_note {
     struct ng_str body; /* valid UTF-8, without front matter and BOM, line ends as they are */

@@ -152,19 +152,6 @@ static bool discovery_look(struct notes_discovery *discovery, struct ng_call *ca
     return changed;
 }
 
-static void discovery_tell(struct ng_call *call)
-{
-    call->host->lists_changed(call->host, NG_LIST_TOOLS | NG_LIST_RESOURCES);
-}
-
-static int discovery_step(struct ng_call *call, void *user)
-{
-    if (discovery_look(user, call, 0)) {
-        discovery_tell(call);
-    }
-    return NG_OK;
-}
-
 /* Is a scan due, and none under way? Then the caller must run it. */
 static bool discovery_is_due(struct notes_discovery *discovery, struct ng_call *call)
 {
@@ -203,6 +190,14 @@ void notes_discovery_close(struct notes_discovery *discovery)
     free(discovery);
 }
 
+static int discovery_step(struct ng_call *call, void *user)
+{
+    if (discovery_look(user, call, 0)) {
+        call->host->lists_changed(call->host, NG_LIST_TOOLS | NG_LIST_RESOURCES);
+    }
+    return NG_OK;
+}
+
 /* A call finds a new notebook before the next scan does. */
 static bool call_finds(struct notes_discovery *discovery, struct ng_call *call)
 {
@@ -212,9 +207,7 @@ static bool call_finds(struct notes_discovery *discovery, struct ng_call *call)
     if (!call->host->may_block(call)) {
         return false;
     }
-    if (discovery_look(discovery, call, 0)) {
-        discovery_tell(call);
-    }
+    (void)discovery_step(call, discovery);
     return discovery_has(discovery, call);
 }
 

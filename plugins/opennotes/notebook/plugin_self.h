@@ -5,7 +5,6 @@
 
 #include "text/text.h"
 
-struct notes_sql_load;
 struct notes_notebooks;
 
 /* The plugin's self: set in start() and constant until stop(). */
@@ -17,7 +16,7 @@ struct opennotes {
     char *daily_path;           /* template of the path of daily notes */
     char *views;                /* opennotes.views: a JSON object, or NULL */
     struct notes_notebooks *notebooks;
-    struct notes_sql_load *sql_load; /* sql.h */
+    _Atomic uint32_t sql_running; /* statements of agents */
 };
 
 #endif

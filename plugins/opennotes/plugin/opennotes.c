@@ -27,7 +27,6 @@ static void opennotes_stop(void *user)
     free(self->folder);
     free(self->daily_path);
     free(self->views);
-    free(self->sql_load);
     free(self);
 }
 
@@ -41,10 +40,9 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
     self->budget.max_lines = (size_t)host->conf_int(conf, "max_lines");
     self->query_timeout_ms = host->conf_int(conf, "query_timeout");
     self->daily_path = str_dup(host->conf_text(conf, "daily_path"));
-    self->sql_load = calloc(1, sizeof(*self->sql_load));
     self->folder =
         str_dup(host->format(call, "%.*s/opennotes", (int)data_dir.len, data_dir.data));
-    if (self->daily_path == NULL || self->folder == NULL || self->sql_load == NULL) {
+    if (self->daily_path == NULL || self->folder == NULL) {
         return notes_fail_memory(call);
     }
     if (views.len == 0) {

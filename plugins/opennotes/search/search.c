@@ -167,11 +167,10 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     return rc;
 }
 
-static int search_sql(struct notes_search *search, const struct opennotes *self,
-                      struct ng_str text)
+static int search_sql(struct notes_search *search, struct opennotes *self, struct ng_str text)
 {
     const struct notes_sql sql = {
-        .text = text, .timeout_ms = self->query_timeout_ms, .load = self->sql_load};
+        .text = text, .timeout_ms = self->query_timeout_ms, .running = &self->sql_running};
     write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
     return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);
 }

@@ -139,14 +139,9 @@ static struct place first_line(const struct body *body)
 
 /* ---- excerpt ---- */
 
-static size_t whole_character(struct ng_str text, size_t at)
-{
-    return utf8_cut(text, at).len;
-}
-
 static struct ng_str around(struct ng_str text, size_t hit, size_t len)
 {
-    size_t begin = whole_character(text, hit - size_min(hit, BEFORE_BYTES));
+    size_t begin = utf8_cut(text, hit - size_min(hit, BEFORE_BYTES)).len;
     for (size_t i = begin; begin > 0 && i < hit && i - begin < WORD_BYTES; i++) {
         if (notes_is_space(text.data[i])) {
             begin = i + 1;
@@ -155,7 +150,7 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
     }
     size_t end = text.len;
     if (text.len - begin > EXCERPT_BYTES) {
-        end = whole_character(text, begin + EXCERPT_BYTES);
+        end = utf8_cut(text, begin + EXCERPT_BYTES).len;
         for (size_t i = end; i > hit + len && end - i < WORD_BYTES; i--) {
             if (notes_is_space(text.data[i])) {
                 end = i;
@@ -173,7 +168,7 @@ static void write_hit(struct notes_search *search, const struct body *body, stru
     if (place.line == 0) {
         return;
     }
-    size_t at = whole_character(body->content, place.at);
+    size_t at = utf8_cut(body->content, place.at).len;
     notes_json_member_int(item, "line", place.line);
     notes_json_member(item, "excerpt", around(body->content, at, search->query.len));
 }

@@ -13,11 +13,6 @@
 #define NOTES_SQL_BYTES_MAX ((int64_t)256 * 1024 * 1024) /* of its rows, and of its memory */
 #define NOTES_SQL_VALUE_MAX (16 * 1024 * 1024)           /* of one value */
 
-/* Number of running statements: SQLite counts the memory of all of them together. */
-struct notes_sql_load {
-    _Atomic uint32_t running;
-};
-
 /* Bound as :name, @name or $name. */
 struct notes_sql_param {
     struct ng_str name; /* without its mark */
@@ -30,7 +25,7 @@ struct notes_sql {
     int64_t timeout_ms; /* opennotes.query_timeout */
     int64_t
         bytes_max; /* of its rows, its memory, its temporary files; 0: NOTES_SQL_BYTES_MAX */
-    struct notes_sql_load *load; /* NULL: it runs alone */
+    _Atomic uint32_t *running; /* statements: SQLite counts the memory of all; NULL: alone */
     const struct notes_sql_param *params;
     size_t param_count;
 };

@@ -60,7 +60,7 @@ void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *cont
  * so that one statement does not fail because of another. */
 static int64_t memory_max(const struct notes_sql_guard *guard)
 {
-    uint32_t running = guard->load != NULL ? atomic_load(&guard->load->running) : 1;
+    uint32_t running = guard->running != NULL ? atomic_load(guard->running) : 1;
     return guard->bytes_max * u32_max(running, 1);
 }
 
@@ -71,10 +71,7 @@ static int tick(void *user)
         sqlite3_memory_used() - guard->memory_base > memory_max(guard)) {
         guard->stop = NOTES_SQL_MEMORY;
     }
-    if (notes_sql_guard_over(guard)) {
-        return 1;
-    }
-    return 0;
+    return notes_sql_guard_over(guard);
 }
 
 /* ---- the authorizer ---- */
@@ -207,9 +204,9 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
     int64_t timeout_ms = sql->timeout_ms;
     *guard = (struct notes_sql_guard){.call = call, .index = index};
     guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : NOTES_SQL_BYTES_MAX;
-    guard->load = sql->load;
-    if (guard->load != NULL) {
-        atomic_fetch_add(&guard->load->running, 1);
+    guard->running = sql->running;
+    if (guard->running != NULL) {
+        atomic_fetch_add(guard->running, 1);
     }
     guard->deadline_ns =
         now_ns() + (left > 0 && left < timeout_ms ? left : timeout_ms) * NS_PER_MS;
@@ -251,7 +248,7 @@ void notes_sql_guard_close(struct notes_sql_guard *guard)
 {
     (void)sqlite3_close_v2(guard->db);
     guard->db = NULL;
-    if (guard->load != NULL) {
-        atomic_fetch_sub(&guard->load->running, 1);
+    if (guard->running != NULL) {
+        atomic_fetch_sub(guard->running, 1);
     }
 }

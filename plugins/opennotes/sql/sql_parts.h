@@ -26,7 +26,7 @@ struct notes_sql_guard {
     sqlite3 *index; /* lent */
     int64_t deadline_ns;
     int64_t bytes_max;
-    struct notes_sql_load *load;
+    _Atomic uint32_t *running;
     int64_t memory_base; /* of all SQLite in this process, at the beginning */
     uint32_t ticks;
     bool guards; /* false: the tables are being declared */

@@ -153,6 +153,39 @@ int32_t notes_char_before(struct ng_str text, size_t at)
     return notes_next(text, &at);
 }
 
+/* ---- texts in a hash table */
+
+void notes_keys_done(struct notes_keys *keys)
+{
+    hash_table_done(&keys->table);
+    arena_done(&keys->arena);
+}
+
+static bool is_key(const struct hash_link *link, const void *text)
+{
+    return str_equal(HASH_ITEM(link, struct notes_key, link)->text,
+                     *(const struct ng_str *)text);
+}
+
+struct notes_key *notes_keys_find(const struct notes_keys *keys, struct ng_str text)
+{
+    struct hash_link *link = hash_table_find(&keys->table, str_hash(text), is_key, &text);
+    if (link == NULL) {
+        return NULL;
+    }
+    return HASH_ITEM(link, struct notes_key, link);
+}
+
+struct notes_key *notes_keys_add(struct notes_keys *keys, struct ng_str text)
+{
+    struct notes_key *key = arena_zalloc(&keys->arena, sizeof(*key));
+    if (key == NULL || hash_table_add(&keys->table, &key->link, str_hash(text)) != NG_OK) {
+        return NULL;
+    }
+    key->text = text;
+    return key;
+}
+
 /* ---- JSON */
 
 /* A string ends in a quote, so none of these as the last byte belongs to a string. */

@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
+#include "core/base/hash_table.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
@@ -65,6 +66,27 @@ int notes_compare(const void *a, const void *b);
 
 /* Room for one more item in an array in the arena. false: out of memory. */
 bool notes_grow(struct arena *arena, void **items, size_t count, size_t *room, size_t bytes);
+
+/* ---- texts in a hash table */
+
+struct notes_key {
+    struct hash_link link;
+    struct ng_str text; /* its owner's */
+    struct ng_str value;
+    uint64_t number;
+};
+
+/* Begins zeroed. */
+struct notes_keys {
+    struct arena arena; /* of the keys, and of the owner */
+    struct hash_table table;
+};
+
+void notes_keys_done(struct notes_keys *keys);
+/* NULL: there is none. */
+struct notes_key *notes_keys_find(const struct notes_keys *keys, struct ng_str text);
+/* Adds a text that is not in it. NULL: out of memory. */
+struct notes_key *notes_keys_add(struct notes_keys *keys, struct ng_str text);
 
 /* ---- ASCII */
 

@@ -56,9 +56,10 @@ bool notes_view_time(struct ng_str name, int64_t now_ms, char out[RFC3339_SIZE])
 /* Adds the results of the page, and counts all. */
 int notes_view_run_builtin(struct notes_view *view);
 int notes_view_run_query(struct notes_view *view);
-/* The text with expanded {{variables}}: times, and parameters if `params` is set.
+enum notes_view_vars { NOTES_VARS_TIMES, NOTES_VARS_PARAMS, NOTES_VARS_SQL /* quoted times */ };
+/* The text with expanded {{variables}}: times, and the parameters of a condition.
  * NOTEBOOK_CONFIG_ERROR for unknown ones and {{env:...}}. */
-int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
+int notes_view_expand(struct notes_view *view, struct ng_str text, enum notes_view_vars mode,
                       struct ng_str *ret);
 int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text);
 

@@ -111,7 +111,7 @@ static int declare(struct notes_view *view, const struct ng_value *parameter)
     view->values[view->count] = str_make(NULL, 0);
     int rc = NG_OK;
     if (fallback.data != NULL) {
-        rc = notes_view_expand(view, fallback, false, &view->values[view->count]);
+        rc = notes_view_expand(view, fallback, NOTES_VARS_TIMES, &view->values[view->count]);
     }
     view->count++;
     return rc;

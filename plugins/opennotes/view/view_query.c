@@ -40,16 +40,14 @@ static bool in_quotes(struct ng_str text)
     return quote != '\0';
 }
 
-enum expand_mode { TIMES_ONLY, WITH_PARAMS, IN_SQL };
-
 static int expand_one(struct notes_view *view, struct buf *out, struct ng_str name,
-                      enum expand_mode mode, bool quoted)
+                      enum notes_view_vars mode, bool quoted)
 {
     char time[RFC3339_SIZE];
     if (str_begins(name, "env:")) {
         return notes_view_fail(view, "views may not read the environment", name);
     }
-    for (size_t i = 0; mode == WITH_PARAMS && i < view->count; i++) {
+    for (size_t i = 0; mode == NOTES_VARS_PARAMS && i < view->count; i++) {
         if (str_equal(view->names[i], name)) {
             buf_add_str(out, view->values[i]);
             return NG_OK;
@@ -58,14 +56,14 @@ static int expand_one(struct notes_view *view, struct buf *out, struct ng_str na
     if (!notes_view_time(name, view->now_ms, time)) {
         return notes_view_fail(view, "it names a variable that is not known", name);
     }
-    notes_add_if(out, mode == IN_SQL && !quoted, "'");
+    notes_add_if(out, mode == NOTES_VARS_SQL && !quoted, "'");
     buf_add_c(out, time);
-    notes_add_if(out, mode == IN_SQL && !quoted, "'");
+    notes_add_if(out, mode == NOTES_VARS_SQL && !quoted, "'");
     return NG_OK;
 }
 
-static int expand(struct notes_view *view, struct ng_str text, enum expand_mode mode,
-                  struct ng_str *ret)
+int notes_view_expand(struct notes_view *view, struct ng_str text, enum notes_view_vars mode,
+                      struct ng_str *ret)
 {
     struct buf out;
     size_t copied = 0;
@@ -79,7 +77,7 @@ static int expand(struct notes_view *view, struct ng_str text, enum expand_mode 
         }
         buf_add_str(&out, str_make(text.data + copied, at - copied));
         rc = expand_one(view, &out, notes_trim(str_make(text.data + at + 2, close - at - 2)),
-                        mode, mode == IN_SQL && in_quotes(str_make(text.data, at)));
+                        mode, mode == NOTES_VARS_SQL && in_quotes(str_make(text.data, at)));
         copied = close + 2;
     }
     buf_add_str(&out, str_make(text.data + copied, text.len - copied));
@@ -89,12 +87,6 @@ static int expand(struct notes_view *view, struct ng_str text, enum expand_mode 
     }
     buf_done(&out);
     return rc;
-}
-
-int notes_view_expand(struct notes_view *view, struct ng_str text, bool params,
-                      struct ng_str *ret)
-{
-    return expand(view, text, params ? WITH_PARAMS : TIMES_ONLY, ret);
 }
 
 /* ---- a statement */
@@ -122,7 +114,7 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
 {
     struct notes_sql_param params[NOTES_VIEW_PARAMS_MAX];
     struct notes_sql statement = {.timeout_ms = view->notebook->self->query_timeout_ms,
-                                  .load = view->notebook->self->sql_load,
+                                  .running = &view->notebook->self->sql_running,
                                   .params = params,
                                   .param_count = view->count};
     for (size_t i = 0; i < view->count; i++) {
@@ -132,7 +124,7 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
             params[i].text = notes_view_list_json(view, params[i].text, false);
         }
     }
-    int rc = expand(view, sql, IN_SQL, &statement.text);
+    int rc = notes_view_expand(view, sql, NOTES_VARS_SQL, &statement.text);
     if (rc != NG_OK) {
         return rc;
     }
@@ -190,7 +182,7 @@ static int expand_condition(struct notes_view *view, struct ng_str condition,
     if (early && str_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
         return notes_view_fail(view, "variables stand behind the operator", condition);
     }
-    int rc = notes_view_expand(view, value, true, &expanded);
+    int rc = notes_view_expand(view, value, NOTES_VARS_PARAMS, &expanded);
     if (rc != NG_OK) {
         return rc;
     }

@@ -177,7 +177,7 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
         return ng_fail(call, NG_EINVAL, "`title` holds NUL characters; notes are text.");
     }
     if (data != NULL) {
-        fields = notes_value_from(arena, call, data);
+        fields = notes_value_from(arena, call, data, 0);
     }
     if (fields == NULL) {
         return notes_fail_memory(call);

@@ -57,7 +57,7 @@ static int read_groups(struct layers *layers)
         if (host->json_type(metadata) == NG_TYPE_OBJECT) {
             layers->groups =
                 notes_value_merge(layers->arena, layers->groups,
-                                  notes_value_from(layers->arena, layers->call, metadata));
+                                  notes_value_from(layers->arena, layers->call, metadata, 0));
         }
         if (layers->groups == NULL) {
             return notes_fail_memory(layers->call);

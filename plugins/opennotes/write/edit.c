@@ -80,7 +80,7 @@ static int set_fields(struct ng_call *call, struct arena *arena, const struct ed
 {
     struct ng_str error = str_make(NULL, 0);
     struct notes_frontmatter frontmatter;
-    const struct notes_value *set = notes_value_from(arena, call, job->data);
+    const struct notes_value *set = notes_value_from(arena, call, job->data, 0);
     if (set == NULL) {
         return notes_fail_memory(call);
     }

@@ -74,7 +74,7 @@ static void post_init(struct post *post, const char *session, const char *body)
 {
     memset(post, 0, sizeof(*post));
     atomic_init(&post->done, false);
-    post->request.method = MCP_HTTP_POST;
+    post->request.method = HTTP_POST;
     post->request.content_type = ng_str_of("application/json");
     post->request.accept = ng_str_of("application/json, text/event-stream");
     post->request.caller = &caller;
@@ -144,7 +144,7 @@ static void open_session(const char *initialize, char session[MCP_HTTP_SESSION_M
 static void get(struct post *post, const char *session, const char *last_event_id)
 {
     post_init(post, session, "");
-    post->request.method = MCP_HTTP_GET;
+    post->request.method = HTTP_GET;
     if (last_event_id != NULL) {
         post->request.last_event_id = ng_str_of(last_event_id);
     }
@@ -420,7 +420,7 @@ static void *delete_it(void *user)
 {
     struct post post;
     post_init(&post, user, "");
-    post.request.method = MCP_HTTP_DELETE;
+    post.request.method = HTTP_DELETE;
     post_start(&post);
     post_free(&post);
     return NULL;

@@ -54,25 +54,25 @@ static void other_http_methods(void **state)
     struct exchange exchange;
     (void)state;
     exchange_init(&exchange, "");
-    exchange.request.method = MCP_HTTP_GET; /* without a session */
+    exchange.request.method = HTTP_GET; /* without a session */
     exchange_run(&exchange);
     assert_int_equal(exchange.response.status, 400);
     exchange_free(&exchange);
     exchange_init(&exchange, "");
-    exchange.request.method = MCP_HTTP_GET;
+    exchange.request.method = HTTP_GET;
     exchange.request.accept = ng_str_of("application/json");
     exchange_run(&exchange);
     assert_int_equal(exchange.response.status, 406);
     exchange_free(&exchange);
     exchange_init(&exchange, "");
-    exchange.request.method = MCP_HTTP_GET;
+    exchange.request.method = HTTP_GET;
     exchange.request.protocol_version = ng_str_of("2026-07-28");
     exchange_run(&exchange);
     assert_int_equal(exchange.response.status, 405);
     assert_string_equal(exchange.response.allow, "POST");
     exchange_free(&exchange);
     exchange_init(&exchange, "");
-    exchange.request.method = MCP_HTTP_DELETE;
+    exchange.request.method = HTTP_DELETE;
     exchange.request.protocol_version = ng_str_of("2026-07-28");
     exchange_run(&exchange);
     assert_int_equal(exchange.response.status, 405);
@@ -103,12 +103,12 @@ static void calls_can_be_cancelled(void **state)
         wait_waiting(1);
         if (round == 0) {
             assert_int_equal(
-                in_session(id, MCP_HTTP_POST,
+                in_session(id, HTTP_POST,
                            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                            "\"params\":{\"requestId\":\"c\"}}"),
                 202);
         } else {
-            assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 204);
+            assert_int_equal(in_session(id, HTTP_DELETE, ""), 204);
         }
         exchange_wait(&exchange);
         if (round == 0) { /* who cancels wants no answer */

@@ -102,7 +102,7 @@ void open_session(char id[MCP_HTTP_SESSION_MAX], const char *version)
     exchange_free(&exchange);
 }
 
-int in_session(const char *id, enum mcp_http_method method, const char *body)
+int in_session(const char *id, enum http_method method, const char *body)
 {
     struct exchange exchange;
     exchange_init(&exchange, body);

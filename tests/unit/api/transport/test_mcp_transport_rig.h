@@ -43,7 +43,7 @@ const char *exchange_text(struct exchange *exchange);
 void expect_part(const char *body, int status, const char *part);
 void open_session(char id[MCP_HTTP_SESSION_MAX], const char *version);
 /* The status of one request in a session. */
-int in_session(const char *id, enum mcp_http_method method, const char *body);
+int in_session(const char *id, enum http_method method, const char *body);
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 

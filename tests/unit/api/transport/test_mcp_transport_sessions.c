@@ -64,22 +64,22 @@ static void sessions_live_and_end(void **state)
     (void)state;
     open_session(id, "2025-11-25");
     assert_int_equal(
-        in_session(id, MCP_HTTP_POST,
+        in_session(id, HTTP_POST,
                    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"),
         202);
-    assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 200);
-    assert_int_equal(in_session("no such session", MCP_HTTP_POST, ping), 404);
+    assert_int_equal(in_session(id, HTTP_POST, ping), 200);
+    assert_int_equal(in_session("no such session", HTTP_POST, ping), 404);
     /* Another key of the same agent is another caller. */
     struct key other = {.refs = 1, .id = "2"};
     fixture.caller.key = &other;
-    assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 404);
-    assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 404);
+    assert_int_equal(in_session(id, HTTP_POST, ping), 404);
+    assert_int_equal(in_session(id, HTTP_DELETE, ""), 404);
     fixture.caller.key = NULL;
-    assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 200);
-    assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 204);
-    assert_int_equal(in_session(id, MCP_HTTP_POST, ping), 404);
-    assert_int_equal(in_session(id, MCP_HTTP_DELETE, ""), 404);
-    assert_int_equal(in_session(NULL, MCP_HTTP_DELETE, ""), 400);
+    assert_int_equal(in_session(id, HTTP_POST, ping), 200);
+    assert_int_equal(in_session(id, HTTP_DELETE, ""), 204);
+    assert_int_equal(in_session(id, HTTP_POST, ping), 404);
+    assert_int_equal(in_session(id, HTTP_DELETE, ""), 404);
+    assert_int_equal(in_session(NULL, HTTP_DELETE, ""), 400);
 }
 
 static void small_methods(void **state)
@@ -289,9 +289,9 @@ static void batches_where_the_version_has_them(void **state)
     exchange_free(&exchange);
     char id[MCP_HTTP_SESSION_MAX];
     open_session(id, "2025-11-25");
-    assert_int_equal(in_session(id, MCP_HTTP_POST, batch), 400);
+    assert_int_equal(in_session(id, HTTP_POST, batch), 400);
     open_session(id, "2025-03-26");
-    assert_int_equal(in_session(id, MCP_HTTP_POST, batch), 200);
+    assert_int_equal(in_session(id, HTTP_POST, batch), 200);
 }
 
 static void batches_are_bounded(void **state)
