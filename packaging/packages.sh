@@ -98,7 +98,8 @@ serve_for() {
         useradd --system --user-group --home-dir /var/lib/notegate --no-create-home --shell /usr/sbin/nologin \
             --comment "notegate tool gateway" notegate
     fi
-    # What an earlier gateway kept as root; not while one serves. Links are not followed: agents may have made them.
+    # Data that an earlier gateway stored as root; not while one serves. Links are not followed: agents may have made
+    # them.
     if [ -f "$data/notegate.lock" ] && [ "$(stat -c %u "$data")" -eq 0 ] &&
         flock -n "$data/notegate.lock" chown -Rh "$user:" "$data"; then
         say "$data belongs to the user $user from now on."

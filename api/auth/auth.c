@@ -281,7 +281,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
                       "The call came from another machine, and this gateway has no keys yet");
     }
-    /* A program of ours is let in by no mode, so it must be known that this is none. */
+    /* No mode admits a program of ours, so first check that the caller is none. */
     if (connection->is_unknown) {
         return refuse_unknown(refusal);
     }

@@ -94,8 +94,8 @@ static inline void auth_release(struct auth_caller *caller)
     key_unref(caller->key);
     caller->key = NULL;
 }
-/* Writes to the log why a caller was turned away: no more than a few lines a second, never what
- * was sent as a key. peer: "" for the Unix socket. */
+/* Logs the reason of a refused caller: at most a few lines a second, never the text that was
+ * sent as a key. peer: "" for the Unix socket. */
 void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
                       const char *request_id);
 /* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is

@@ -18,17 +18,17 @@
 
 /* A connection may wait so long to be accepted: what ended before that may have opened it. */
 #define BACKLOG_WAIT_S 60
-/* Ancestors that end meanwhile: how often the walk begins anew before it counts as started. */
+/* Limit of restarts of the walk (an ancestor ended); then the program counts as started. */
 #define WALKS_MAX 16
 #define DEPTH_MAX 4096
 #define PATH_SIZE 64
-/* Processes below this one, and on the machine, that are looked at. */
+/* Maximum of processes to check, below this one and on the machine. */
 #define FAMILY_MAX 4096
 #define PROCESSES_MAX 65536
 
 /* ---- its ancestors ---- */
 
-/* One walk up. NG_ENOTFOUND: an ancestor ended on the way, so begin anew. */
+/* One walk up. NG_ENOTFOUND: an ancestor ended on the way, so start again. */
 static int walk(pid_t pid, enum auth_started *ret)
 {
     struct process process;
@@ -100,8 +100,8 @@ uint64_t auth_started_ticks(void)
            (uint64_t)now.tv_nsec / (UINT64_C(1000000000) / per_second);
 }
 
-/* Grows with each child that is reaped: no process runs without page faults. What this process
- * reaped before it was started anew by exec counts in it, too. */
+/* Grows with each child that is reaped: no process runs without page faults. It includes
+ * children that this process reaped before an exec. */
 static uint64_t usage_of_ended(void)
 {
     struct rusage ended = {.ru_minflt = 0};
@@ -294,8 +294,8 @@ static bool is_recent(const struct auth_started_recent *recent, pid_t pid)
     return false;
 }
 
-/* Is it a process of the user's that holds the socket (or may, where that cannot be looked at
- * just now)? Then *ret tells whether it was started by us; if not it comes first the next time.
+/* Is it a process of the user's that holds the socket (or may, if that cannot be checked now)?
+ * Then *ret tells whether it was started by us; if not it comes first the next time.
  */
 static bool found_at(pid_t pid, uid_t uid, const char *socket_name,
                      struct auth_started_recent *recent, enum auth_started *ret)
@@ -353,8 +353,8 @@ static bool look_at_all(uid_t uid, const char *socket_name, struct auth_started_
 static enum auth_started find_holder(uid_t uid, const char *name,
                                      struct auth_started_recent *recent)
 {
-    /* With no holder that we may look at, none may have it just now: it is on its way from one
-     * process to another. */
+    /* Without a visible holder, no process may hold it now: it is being passed from one process
+     * to another. */
     enum auth_started started = AUTH_STARTED_UNSEEN;
     for (size_t i = 0; i < AUTH_STARTED_RECENT; i++) {
         if (found_at(recent->pids[i], uid, name, recent, &started)) {

@@ -40,7 +40,7 @@ uint64_t auth_started_ticks(void);
  * block. */
 enum auth_started auth_started_process(struct auth_started_past *past, pid_t pid,
                                        uint64_t ticks);
-/* Processes that held such sockets lately: they are looked at first. */
+/* Processes that held such sockets recently: they are checked first. */
 #define AUTH_STARTED_RECENT 8
 struct auth_started_recent {
     pid_t pids[AUTH_STARTED_RECENT];

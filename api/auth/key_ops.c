@@ -101,7 +101,7 @@ static int list(struct call *call, const struct key_job *job)
     return NG_OK;
 }
 
-/* How often an answer is written that tells of what is done, where memory is short. */
+/* Attempts to write the answer of a completed change when memory is short. */
 #define REPLY_TRIES 8
 
 static void reply_once(struct call *call, const struct key *key, const char *text)

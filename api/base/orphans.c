@@ -59,7 +59,7 @@ void orphans_begin(struct orphans *orphans)
     }
 }
 
-/* Notes our own among the children there are, and whether one could not be looked at. */
+/* Records our own processes among the children, and whether one could not be checked. */
 static void note_own(struct orphans *orphans)
 {
     pid_t pids[ORPHANS_MAX];

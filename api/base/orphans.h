@@ -29,9 +29,9 @@ struct orphans_set {
 };
 
 struct orphans {
-    bool off;            /* some of our own could not be noted */
-    bool open;           /* some could not be looked at yet: nothing is reaped till then */
-    uint64_t begin, end; /* in ticks since the boot, as struct process has them */
+    bool off;                  /* some of our own could not be noted */
+    bool open;                 /* some could not be checked yet: until then nothing is reaped */
+    uint64_t begin, end;       /* in ticks since the boot, as struct process has them */
     struct orphans_set before; /* all there were at orphans_begin() */
     struct orphans_set own;    /* never reaped */
     struct orphans_set seen;   /* ended, at the last look */

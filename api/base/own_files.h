@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * own_files.h - descriptors that the gateway cannot do without. Code in this process that
- * closes one which is not its own leaves it alive and deaf: it has to end then.
+ * closes one which is not its own leaves it running without its socket or loop: it must end
+ * then.
  *
  * No look at them touches a file system: a data directory on a network may fail or block for a
  * while, be renamed, or lose its lock file, and the descriptor is still the gateway's own.

@@ -19,7 +19,7 @@ struct process {
 /* Does errno tell of a shortage of descriptors or memory, which may be over the next time? */
 bool process_is_short(int error);
 /* NG_ENOTFOUND: it is gone. NG_EFORBIDDEN: another user's, which /proc hides here.
- * NG_EUNAVAILABLE: it cannot be looked at; errno says why. */
+ * NG_EUNAVAILABLE: it cannot be checked; errno has the reason. */
 int process_read(pid_t pid, struct process *ret);
 /* Adds the children of one thread of a process to `ret`, which holds *ret_count of `max`. A
  * thread that is gone, and one on a system without such lists, has none. False: they are more

@@ -104,7 +104,7 @@ int command_put(FILE *stream, struct ng_str text);
 int command_put_line(FILE *stream, struct ng_str text);
 int command_flush(FILE *stream);
 
-/* Why a call, or what was done with one, failed: its sentence. */
+/* The message of a failed call, or of a failed step with it. */
 struct ng_str command_call_message(const struct call *call);
 
 /* The configuration of the command line, the environment and the file. COMMAND_OK or

@@ -33,8 +33,8 @@ static bool has_asked(const struct relay *relay)
     return i < RELAY_ASKED_MAX;
 }
 
-/* False: there is no room, and to wait for it would be to wait for what the client answers in
- * lines that were not read yet. */
+/* False: there is no room, and waiting would deadlock: the answers of the client are in lines
+ * that were not read yet. */
 static bool job_enter(struct relay_job *job)
 {
     struct relay *relay = job->relay;
@@ -133,7 +133,7 @@ static void relay_listen(struct relay *relay)
 
 /* ---- in ---- */
 
-/* In the stateless version a request is taken back by closing its stream. True: done. */
+/* In the stateless version a request is cancelled by closing its stream. True: done. */
 static bool cancel_here(struct relay *relay, struct ng_str id)
 {
     bool found = false;

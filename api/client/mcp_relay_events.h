@@ -17,7 +17,7 @@ struct relay_events {
 
 void relay_events_init(struct relay_events *events, size_t max);
 void relay_events_done(struct relay_events *events);
-/* Another connection begins: what was cut off is forgotten, the last id is not. */
+/* Another connection begins: drops the incomplete event and keeps the last id. */
 void relay_events_restart(struct relay_events *events);
 /* Gives each event's data (not empty) to message(). NG_OK, or that it is too long. */
 int relay_events_add(struct relay_events *events, const char *data, size_t len,

@@ -50,7 +50,7 @@ static void job_write(struct relay_job *job, struct ng_str text)
     }
 }
 
-/* ---- what the gateway asks ---- */
+/* ---- requests of the gateway ---- */
 
 static void note_asked(struct relay *relay, const char *id)
 {
@@ -262,8 +262,8 @@ static bool job_lost_session(const struct relay_job *job, enum client_outcome ou
            !job->message.is_initialize && job->session[0] != '\0';
 }
 
-/* Sends it, in a new session where the one of before is gone. What belongs to that one (what it
- * asked, what it runs) is not sent again. */
+/* Sends it, in a new session if the old one is gone. Messages that belong to the old one (its
+ * requests, its calls) are not sent again. */
 static enum client_outcome job_post(struct relay_job *job, int *status, char *error,
                                     size_t error_size)
 {
@@ -389,7 +389,7 @@ static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, 
         (job_lost_session(job, outcome, status) && relay_session_again(job->relay, lost))) {
         return job_again_ms(job);
     }
-    job->events.last_id[0] = '\0'; /* it may be what is refused */
+    job->events.last_id[0] = '\0'; /* the protocol version may be the reason of the refusal */
     return i64_min(before * 2, RELAY_AGAIN_MAX_MS);
 }
 

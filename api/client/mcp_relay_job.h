@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_relay_job.h - one message on its way through the relay, and what comes back for it. */
+/* mcp_relay_job.h - one message through the relay, and its answer. */
 #ifndef NOTEGATE_API_MCP_RELAY_JOB_H
 #define NOTEGATE_API_MCP_RELAY_JOB_H
 
@@ -81,7 +81,7 @@ struct relay_job {
 
 struct relay_job *relay_job_new(struct relay *relay);
 void relay_job_free(struct relay_job *job);
-/* Sends it and writes what comes back, to the end; a request always gets an answer. */
+/* Sends it and writes the answer to its end; a request always gets an answer. */
 void relay_job_post(struct relay_job *job);
 /* The answer to a request that is not sent at all. */
 void relay_job_refuse(struct relay_job *job, const char *sentence);
@@ -100,7 +100,7 @@ void relay_session_done(struct relay *relay);
 
 /* Under the lock: all that have a thread come to their end. */
 void relay_stop_jobs(struct relay *relay);
-/* The client answered what the gateway asked. */
+/* The client answered a request of the gateway. */
 void relay_was_answered(struct relay *relay, struct ng_str id);
 /* Answers all open requests of the gateway in the place of a client that has left. */
 void relay_answer_asked(struct relay *relay);

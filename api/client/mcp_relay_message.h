@@ -21,7 +21,7 @@ struct relay_message {
     bool is_batch;
 };
 
-/* Any text: what is no message is left to the gateway to refuse. */
+/* Any text: the gateway refuses a text that is no message. */
 void relay_message_read(struct ng_str text, struct relay_message *ret);
 void relay_message_done(struct relay_message *message);
 /* The kind of a message of the gateway. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_relay_session.c - a gateway that was restarted knows no session of before: the relay
- * opens another one the way its client did, and says again what the client set there. */
+/* mcp_relay_session.c - a restarted gateway has lost its sessions: the relay opens another one
+ * as its client did, and repeats the client's settings. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 
 /* $ref, anyOf and their like inside one another, at most. */
 #define ARGS_DEPTH_MAX 8
-/* Memory to look at one value that is JSON. */
+/* Memory to check one JSON value. */
 #define ARGS_VALUE_MAX ((size_t)64 * 1024 * 1024)
 
 enum args_type {
@@ -211,7 +211,7 @@ static int args_scalar(struct args *args, struct ng_str key, struct ng_str value
     if (types != ARGS_STRING) {
         parsed = args_parse(value);
     }
-    /* A schema that says nothing takes what the word looks like. */
+    /* Without a type in the schema, the look of the word decides. */
     unsigned wanted = types & ~(unsigned)ARGS_STRING;
     if (types == 0) {
         wanted = ~(unsigned)ARGS_STRING;

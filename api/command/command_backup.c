@@ -113,7 +113,7 @@ static int backup_refuse(const char *where, struct buf *error)
     return NG_EFAILED;
 }
 
-/* Reads back what was written: a backup that cannot be restored is none. */
+/* Reads the written backup: one that cannot be restored is useless. */
 static int backup_read_back(struct backup *backup)
 {
     struct buf error;

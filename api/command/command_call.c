@@ -16,7 +16,7 @@
 #define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)
 #define CALL_ERROR_MAX ((size_t)64 * 1024)
 #define CALL_READ_BYTES 65536
-/* Arguments that no tool takes: what is answered is why the call is refused before them. */
+/* Arguments that no tool accepts: the answer shows a refusal that comes before their check. */
 #define CALL_NO_ARGS "null"
 #define CALL_NOT_FOUND 404
 
@@ -123,7 +123,7 @@ static int call_here(struct call_job *job)
 {
     struct gateway *gateway = job->attach.gateway;
     const struct tool *tool = registry_find(gateway->registry, ng_str_of(job->tool));
-    /* An unknown tool is the gateway's to refuse: its words are not looked at. */
+    /* The gateway refuses an unknown tool: its words are not parsed here. */
     if (call_has_pairs(job->line) && tool != NULL) {
         int rc = call_take_pairs(job, tool->params_tree);
         if (rc != COMMAND_OK) {

@@ -313,7 +313,7 @@ static void check_runners(struct check *check, struct gateway *gateway, struct c
     buf_done(&text);
 }
 
-/* Can a file be written there? What the system says to that counts, not modes and quotas. */
+/* Can a file be written there? The answer of the system decides, not modes and quotas. */
 static int try_to_write(const char *dir)
 {
     char block[CHECK_WRITE_BYTES];
@@ -395,7 +395,7 @@ static void check_running(struct check *check)
     attach_answer_done(&answer);
 }
 
-/* Is it apart from what belongs to the gateway itself? What is not there yet is told of below.
+/* Is it apart from the gateway's own files? Missing folders are reported below.
  */
 static bool check_root(struct check *check, struct gateway *gateway, struct ng_str root)
 {

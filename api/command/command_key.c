@@ -105,8 +105,8 @@ static int key_there(struct key_command *command, const struct key_job *job, str
     return attach_request(&command->attach, &request, ret);
 }
 
-/* COMMAND_OK: *ret is the answer, parsed into the command's arena, and its text. Else the
- * failure is told. */
+/* COMMAND_OK: *ret is the answer, parsed into the command's arena, and its text. Otherwise the
+ * failure is reported. */
 static int key_do(struct key_command *command, const struct key_job *job, struct ng_str body,
                   const struct ng_value **ret, struct ng_str *ret_text)
 {

@@ -83,7 +83,7 @@ int command_mcp(struct command_line *line)
     }
     int stop_fd = mcp_stop_fd();
     int rc = attach_open(line, &attach);
-    /* The client need not read what is logged. */
+    /* The client need not read the log. */
     (void)log_queue_start();
     if (rc == COMMAND_OK && attach.gateway != NULL &&
         mcp_open_tasks(attach.gateway) != COMMAND_OK) {

@@ -279,7 +279,7 @@ static void serve_wait(struct serve *serve)
     }
 }
 
-/* People and logs shall know what the gateway goes by. */
+/* Shows people and logs the source of the configuration. */
 static void serve_log_configuration(const struct config *config)
 {
     const char *file = config_file(config);
@@ -293,7 +293,7 @@ static void serve_log_configuration(const struct config *config)
               text_or(file, "no file; defaults, environment and flags"));
 }
 
-/* A reload reads what the start has read: not what another user's environment leads to. */
+/* A reload reads the same files as the start, not those of another user's environment. */
 static int serve_keep_input(struct command_line *line, struct config_input *input,
                             const struct config *config)
 {
@@ -376,7 +376,8 @@ int command_serve(struct command_line *line)
     struct attach attach;
     struct buf error;
     bool running = false;
-    /* Before any thread is there: they all inherit it, so that only this thread sees them. */
+    /* Before the first thread: all threads inherit the mask, so that only this thread gets the
+     * signals. */
     serve_signals(&serve.signals);
     (void)pthread_sigmask(SIG_BLOCK, &serve.signals, NULL);
     /* A program that loses its parents stays below us, where it is known for one of ours. */

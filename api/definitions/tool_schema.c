@@ -189,7 +189,7 @@ static void lower_definitions(struct lowering *lowering, const struct ng_value *
     }
 }
 
-/* Arguments whose names are refused are told in words: the model may still send them. */
+/* Arguments with refused names are described in words: the model may still send them. */
 static void lower_properties(struct lowering *lowering, const struct ng_value *map)
 {
     write_map(lowering, "properties", map);
@@ -262,8 +262,8 @@ static bool has_any_of(const struct job *job, const struct ng_value *schema)
             (json_get(schema, "oneOf") != NULL || json_get(schema, "allOf") != NULL));
 }
 
-/* Anchors, identifiers and pointers to other places than the definitions are not understood
- * everywhere: the reference is written as "#/$defs/NAME", or what it means takes its place. */
+/* Anchors, identifiers and pointers to other places than the definitions are not supported by
+ * every vendor: the reference is written as "#/$defs/NAME", or replaced by its target. */
 static void lower_ref(struct lowering *lowering, const struct ng_value *schema,
                       const struct ng_value *member)
 {

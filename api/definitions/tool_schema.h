@@ -11,8 +11,8 @@ enum tool_schema_vendor {
     TOOL_SCHEMA_GEMINI = 4
 };
 
-/* Writes the schema of a tool's arguments. What the vendor refuses is said in words it knows
- * (const becomes enum, oneOf becomes anyOf), else in the description of the place it stood at.
+/* Writes the schema of a tool's arguments. Keywords that the vendor refuses become others
+ * (const becomes enum, oneOf becomes anyOf), or a sentence of the description at their place.
  */
 void tool_schema_write(struct ng_writer *writer, const struct ng_value *schema,
                        enum tool_schema_vendor vendor);

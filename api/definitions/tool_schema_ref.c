@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tool_schema_ref.c - pointers, anchors and identifiers of one schema. The registry has
- * compiled the schema before, so what is asked for here exists. */
+ * compiled the schema before, so the targets exist. */
 #include "tool_schema_ref.h"
 
 #include "core/base/str.h"

@@ -9,7 +9,7 @@
 /* Bytes of a reference as it is written. */
 #define TOOL_SCHEMA_REF_MAX ((size_t)4096)
 
-/* The schema that `ref` means in `root`. False: it leads nowhere that is known here. Else
+/* The schema that `ref` means in `root`. False: its target is unknown here. Else
  * *ret_target is lent from root, and `pointer` (empty before) holds "#" or "#/$defs/NAME" where
  * it is the whole or a definition of the whole, and nothing where it is another place. */
 bool tool_schema_ref_find(const struct ng_value *root, struct ng_str ref, struct buf *pointer,

@@ -30,8 +30,8 @@ void http_access_headers(struct http_request *request);
 /* The caller is known (NULL; only where a line is wanted), or was refused: with an audit line.
  */
 void http_access_caller(struct http_request *request, const struct auth_refusal *refusal);
-/* The audit line of what was refused, or failed, without being a tool's call. what: "refused",
- * or what it would have been; target: what it was about; absent: the path. */
+/* The audit line of a refused or failed request that is no call of a tool. what: "refused", or
+ * its action; target: its object; absent: the path. */
 void http_access_refused(struct http_request *request, const char *what, int rc,
                          struct ng_str target);
 /* The request has ended; a line is wanted. whole: its answer was sent to the last byte. */

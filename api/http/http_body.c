@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http_body.c - the body's memory, and what it counts for in limits.buffered. */
+/* http_body.c - the body's memory, and its share of limits.buffered. */
 #include "http_body.h"
 
 #include <stdlib.h>

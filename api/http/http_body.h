@@ -24,7 +24,7 @@ struct http_request;
 /* A body so short is not weighed: as a tree it is not large either. */
 #define HTTP_UNWEIGHED_BYTES 256
 
-/* A body's memory: shared by the connection and the calls that still look at it. */
+/* A body's memory: shared by the connection and the calls that still read it. */
 struct http_body {
     atomic_int refs;
     size_t cap;
@@ -33,7 +33,7 @@ struct http_body {
     size_t agent_len;
     char agent[HTTP_AGENT_MAX]; /* whose bytes they are */
     struct gateway *gateway;
-    struct json_counter values; /* of what is in it: as a tree it takes more memory */
+    struct json_counter values; /* of its content: a tree takes more memory */
     char data[];
 };
 

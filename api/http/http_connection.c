@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http_connection.c - a connection's memory and what is known of its other end. */
+/* http_connection.c - a connection's memory and the properties of its peer. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

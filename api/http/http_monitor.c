@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http_monitor.c - clients that left, clients that dawdle. */
+/* http_monitor.c - clients that left, slow clients. */
 #include "http_monitor.h"
 
 #include <errno.h>
@@ -378,7 +378,7 @@ static bool take_left(struct http_connection *connection, struct http_wait *ret)
     return true;
 }
 
-/* One look at all connections; the lock is held. Fills `left` with what is to be told. */
+/* One check of all connections; the lock is held. Fills `left` with the events to report. */
 static size_t look(struct http_monitor *monitor, struct http_wait *left)
 {
     size_t count = 0;

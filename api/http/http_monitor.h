@@ -57,8 +57,8 @@ struct http_monitor {
 /* The event that a suspended connection waits for. */
 struct http_wait {
     struct call *call; /* cancelled when the client leaves; NULL: it cannot be */
-    /* Instead: the client left, and what runs goes on without it. No lock is held, `call` is
-     * there. NULL: cancel. */
+    /* Called instead of a cancel: the client left, and its call continues without it. No lock
+     * is held, `call` is there. NULL: cancel. */
     void (*left)(void *user);
     void *user;
 };
@@ -68,7 +68,7 @@ int http_monitor_start(struct http_monitor *monitor);
 void http_monitor_stop(struct http_monitor *monitor);
 void http_monitor_add(struct http_monitor *monitor, struct http_connection *connection);
 void http_monitor_remove(struct http_monitor *monitor, struct http_connection *connection);
-/* The last that is heard of a removed connection: what it began has ended. */
+/* The last call for a removed connection: its work has ended. */
 void http_monitor_forget(struct http_monitor *monitor, struct http_connection *connection);
 /* A key of this agent came on the connection, which counts for it from now on: an agent has at
  * most half of limits.connections. NG_OK, NG_EBUSY, NG_EINTERNAL. On the event loop. */
@@ -77,7 +77,7 @@ int http_monitor_agent(struct http_monitor *monitor, struct http_connection *con
 /* A reference of the call is taken. */
 void http_monitor_suspend(struct http_monitor *monitor, struct http_connection *connection,
                           const struct http_wait *wait);
-/* It waits no longer. True: its client left, and what the request began still runs. A call that
+/* It waits no longer. True: its client left, and its call still runs. A call that
  * came back at the last moment is not left behind: the connection may serve its next request.
  */
 bool http_monitor_resume(struct http_monitor *monitor, struct http_connection *connection);

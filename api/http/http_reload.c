@@ -111,7 +111,7 @@ static void reload_tls(struct http_server *server, const struct config *config,
     bool changed = false;
     struct buf text;
     if (server->tls == NULL || !http_tls_wanted(config)) {
-        return; /* on or off needs a restart, which was told */
+        return; /* on or off needs a restart, which was reported */
     }
     buf_init(&text, 65536);
     int rc = http_tls_reload(server->tls, config, &changed, &text);

@@ -5,7 +5,7 @@
 
 #include "http_request.h"
 
-/* The error object. hint: NULL or a text. Takes back what the reply held. Returns rc. */
+/* The error object. hint: NULL or a text. Replaces the content of the reply. Returns rc. */
 int http_reply_error(struct http_request *request, int rc, const char *hint, const char *format,
                      ...) __attribute__((format(printf, 4, 5)));
 /* The failure of a call that is done. */
@@ -15,7 +15,7 @@ void http_reply_etag(struct http_request *request);
 /* Empties the reply for another one. */
 void http_reply_clear(struct http_request *request);
 
-/* Queues request->reply. False: out of memory, the connection is to be closed. */
+/* Queues request->reply. False: out of memory; close the connection. */
 bool http_reply_send(struct http_request *request);
 
 #endif

@@ -124,8 +124,8 @@ void http_request_begin(struct http_request *request, const char *target)
     (void)http_check_target(target, &request->target, &request->fault);
 }
 
-/* The first fault is the one that is told; a later one may still say that the framing is in
- * doubt. True: it is. */
+/* The first fault is reported; a later one may still show that the framing is unsafe. True: it
+ * is. */
 static bool add_fault(struct http_request *request, const struct http_fault *found)
 {
     bool first = request->fault.rc == NG_OK;
@@ -146,7 +146,7 @@ struct header_walk {
 
 /*
  * libmicrohttpd gives a value's length up to its first NUL. The lines still lie one behind the
- * other where they were received, so what is hidden behind a NUL shows as a gap; folded lines
+ * other where they were received, so bytes hidden behind a NUL show as a gap; folded lines
  * and lines that end without CR show so too.
  */
 static enum MHD_Result each_header(void *cls, enum MHD_ValueKind kind, const char *key,
@@ -265,7 +265,7 @@ static int check_names(struct http_request *request)
 }
 
 /* A probe may name any host; but a page of another site that reaches it by such a name, through
- * the browser of the gateway's own user, is told no more than a stranger. */
+ * the browser of the gateway's own user, learns no more than a stranger. */
 static bool is_foreign_probe(const struct http_request *request)
 {
     const struct http_names *names = atomic_load(&request->server->names);
@@ -348,7 +348,7 @@ static int check_caller(struct http_request *request)
                          request->request_id);
     }
     http_access_caller(request, &refusal);
-    /* A fault of the route must not tell strangers what is there. */
+    /* A fault of the route must not reveal existing paths to strangers. */
     request->fault.rc = NG_OK;
     request->fault_hint = refusal.hint;
     fault(request, rc, "%s", refusal.text);

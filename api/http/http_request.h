@@ -4,7 +4,7 @@
  *
  * Memory is the connection's and is used again by its next request. Threads: everything belongs
  * to the daemon's event loop, except `stage` (see http_request_done), `phase` and `since_ms`,
- * and what is said to be under the monitor's lock.
+ * and members marked as under the monitor's lock.
  */
 #ifndef NOTEGATE_API_HTTP_REQUEST_H
 #define NOTEGATE_API_HTTP_REQUEST_H
@@ -25,8 +25,8 @@ struct http_server;
 struct http_request;
 struct route;
 
-/* A body over limits.body is read on and thrown away up to this, so that its sender can read
- * the answer; what is longer is cut off. */
+/* A body over limits.body is read and dropped up to this size, so that its sender can read the
+ * answer; a longer one is aborted. */
 #define HTTP_DISCARD_BYTES ((uint64_t)64 * 1024 * 1024)
 /* Seconds in Retry-After where no better value is known. */
 #define HTTP_RETRY_AFTER_S 1
@@ -54,7 +54,7 @@ enum http_stage {
     HTTP_RUNNING = 0, /* on the event loop */
     HTTP_SUSPENDED,   /* the connection waits for http_request_done() */
     HTTP_DONE,        /* http_request_done() came */
-    HTTP_ABANDONED    /* the client left, or the server stops, and what runs goes on alone */
+    HTTP_ABANDONED /* the client left, or the server stops, and the call continues without it */
 };
 
 /* The phase of a connection, for the monitor. */
@@ -67,12 +67,12 @@ enum http_phase {
     HTTP_PHASE_STREAMING /* an answer without end; mostly suspended */
 };
 
-/* PRESENT to LEFT or BEHIND when the monitor sees that the client left; BEHIND to LEFT when
- * what it began has ended; any to PRESENT at the next suspended request. */
+/* PRESENT to LEFT or BEHIND when the monitor sees that the client left; BEHIND to LEFT when its
+ * call has ended; any to PRESENT at the next suspended request. */
 enum http_client {
     HTTP_CLIENT_PRESENT = 0,
     HTTP_CLIENT_LEFT,
-    HTTP_CLIENT_BEHIND /* left, and what it began still runs */
+    HTTP_CLIENT_BEHIND /* left, and its call still runs */
 };
 
 /* The known facts about the peer; they only grow. */
@@ -130,16 +130,16 @@ struct http_request {
 
 struct http_connection {
     struct http_connection *prev, *next; /* the monitor's list, under its lock */
-    unsigned turn;                       /* the monitor's: when it is looked at */
+    unsigned turn;                       /* of the monitor: time of its next check */
     struct http_server *server;
     struct MHD_Connection *mhd;
     int fd;
     atomic_int refs;            /* libmicrohttpd's, and one per answer that is still to come */
     atomic_int phase;           /* enum http_phase */
     atomic_bool asked;          /* a request line came */
-    atomic_bool trusted;        /* one of its requests was let in */
+    atomic_bool trusted;        /* one of its requests was admitted */
     atomic_llong since_ms;      /* when that began; CLOCK_MONOTONIC */
-    struct http_stream *stream; /* under the monitor's lock: what is streamed, a reference */
+    struct http_stream *stream; /* under the monitor's lock: the stream, a reference */
     struct http_wait waits;     /* under the monitor's lock: with a reference of the call */
     long long head_since_ms; /* the monitor's: bytes of a request line came, it is not whole */
     bool half_closed;        /* the monitor's */
@@ -215,7 +215,7 @@ static inline struct ng_str http_request_text(const struct http_request *request
 void http_request_begin(struct http_request *request, const char *target);
 /* Headers are in: checks them, the route, Host, Origin and the caller. Faults are kept. */
 void http_request_headers(struct http_request *request, const char *method);
-/* A piece of the body. False: stop reading, answer now and close. */
+/* A part of the body. False: stop reading, answer now and close. */
 bool http_request_body(struct http_request *request, const char *data, size_t len);
 /* Everything is in. NG_OK: request->reply is filled. NG_PENDING: http_request_done() will be
  * called. */
@@ -225,7 +225,7 @@ void http_request_finish(struct http_request *request);
 /* Frees what one request held. */
 void http_request_end(struct http_request *request);
 
-/* The end of what was pending; any thread, exactly once, possibly before http_request_run()
+/* The end of the pending work; any thread, exactly once, possibly before http_request_run()
  * returned. */
 void http_request_done(struct http_request *request);
 /* The connection waits no longer: it is answered and closed, its memory stays until

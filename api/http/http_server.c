@@ -32,7 +32,7 @@
 /* libmicrohttpd's own limit lies above the largest limits.connections, because it leaves
  * clients hanging at it. */
 #define CONNECTIONS_MOST 1000064
-/* Of these, what the Unix socket may take when the limit is reached: the owner gets in. */
+/* Connections of these that the Unix socket may use at the limit: the owner always gets one. */
 #define CONNECTIONS_OWNER 32
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
@@ -237,7 +237,7 @@ static void suspend(struct http_request *request)
     }
 }
 
-/* Everything is in: run it, or finish what was pending. */
+/* The request is complete: run it, or finish the pending answer. */
 static enum MHD_Result work(struct http_request *request)
 {
     struct http_connection *connection = request->connection;

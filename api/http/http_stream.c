@@ -104,7 +104,8 @@ static void stream_close(struct http_stream *stream)
     }
 }
 
-/* Counts what is pending in limits.buffered: the source made it, so it is never refused. */
+/* Counts pending bytes in limits.buffered: the source has made them, so they are never refused.
+ */
 static void stream_count(struct http_stream *stream, size_t bytes)
 {
     size_t now = bytes > HTTP_UNCOUNTED_BYTES ? bytes : 0;
@@ -188,7 +189,7 @@ static bool stream_fill(struct http_stream *stream)
     int state = stream->source.fill(stream->user, &stream->pending);
     stream->last = state == HTTP_STREAM_END || (end == STREAM_ENDING && !stream->source.plain);
     stream_count(stream, stream->pending.len);
-    /* Half of what is no list of events must not pass for the whole. */
+    /* A truncated answer that is no event stream must not look complete. */
     bool half = state == HTTP_STREAM_BROKEN ||
                 (end == STREAM_ENDING && state != HTTP_STREAM_END && stream->source.plain);
     return stream->pending.rc == NG_OK && !half;

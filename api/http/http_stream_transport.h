@@ -20,7 +20,7 @@ struct MHD_Response *http_stream_attach(struct http_stream *stream,
                                         struct http_connection *connection);
 /* Bytes that libmicrohttpd took of it so far. The event loop. */
 uint64_t http_stream_bytes(const struct http_stream *stream);
-/* Ends it: its source is asked once more, what it adds is the last. Any thread. */
+/* Ends it: the source is called once more and adds its last bytes. Any thread. */
 void http_stream_finish(struct http_stream *stream);
 /* Ends it without another byte. Any thread. */
 void http_stream_cut(struct http_stream *stream);

@@ -22,7 +22,7 @@ int http_server_start(struct gateway *gateway, const struct http_routes *routes,
                       struct http_server **ret, struct buf *error);
 /*
  * Could it start with this configuration? Says what it would listen on, or (not NG_OK) what is
- * wrong. An address that another process has at the moment is no mistake: it is told.
+ * wrong. An address in use by another process is no error: it is reported.
  */
 int http_server_check(struct gateway *gateway, struct buf *ret);
 /* "http", or "https" where it serves TLS. */
@@ -44,10 +44,10 @@ void http_server_attach(struct http_server *server, struct reload *reload);
 void http_server_reload(struct http_server *server, const struct config *config,
                         struct reload_report *report);
 /*
- * No new connections; calls under way get at most wait_ms (gateway_drain), what is left then is
- * cancelled and its connection ended. Returns when the last of these calls has come back, also
- * when that takes longer: afterwards nothing of the transport uses the gateway any more. NULL
- * is a no-op.
+ * No new connections; calls under way get at most wait_ms (gateway_drain), then the remaining
+ * calls are cancelled and their connections closed. Returns when the last of these calls has
+ * come back, also when that takes longer: afterwards nothing of the transport uses the gateway
+ * any more. NULL is a no-op.
  */
 void http_server_stop(struct http_server *server, int64_t wait_ms);
 

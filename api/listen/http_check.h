@@ -21,7 +21,7 @@
 #define HTTP_REQUEST_ID_MAX 128
 /* Longest Idempotency-Key. */
 #define HTTP_IDEMPOTENCY_KEY_MAX 255
-/* Longest authority ("host:port") that is looked at. */
+/* Longest authority ("host:port") that is checked. */
 #define HTTP_HOST_MAX 255
 
 enum http_method {

@@ -24,7 +24,7 @@ struct http_listener {
 int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf *error);
 /* Can other machines reach it? Also where that cannot be told. */
 bool http_listen_is_public(struct ng_str address);
-/* `data_dir`/`name`, mode 0600; what is there of an earlier run is removed. */
+/* `data_dir`/`name`, mode 0600; a socket of an earlier run is removed. */
 int http_listen_unix(const char *data_dir, const char *name, int *ret_fd, struct buf *error);
 /* Removes the file of that socket. */
 void http_listen_end(const char *data_dir, const char *name);

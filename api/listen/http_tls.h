@@ -3,10 +3,9 @@
  * http_tls.h - the certificate and key that the TCP listener serves TLS with, and changing them
  * while it runs.
  *
- * Every handshake takes the pair that holds at that moment; connections that are there keep
- * what they have. Only TLS 1.2 and 1.3, with ciphers that encrypt and authenticate in one.
- * No Strict-Transport-Security header is sent: it would hold for every port of the host, and
- * other services there may not have TLS.
+ * Every handshake uses the present pair; open connections keep theirs. Only TLS 1.2 and 1.3,
+ * with ciphers that encrypt and authenticate in one. No Strict-Transport-Security header is
+ * sent: it would hold for every port of the host, and other services there may not have TLS.
  */
 #ifndef NOTEGATE_API_HTTP_TLS_H
 #define NOTEGATE_API_HTTP_TLS_H

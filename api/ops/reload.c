@@ -50,7 +50,7 @@ struct reload {
 /* The effect of a changed key while the gateway runs. */
 enum reload_kind {
     RELOAD_RESTART = 0,
-    RELOAD_TAKEN,   /* its users read it anew */
+    RELOAD_TAKEN,   /* its users read it again */
     RELOAD_ROOTS,   /* told by reload_roots() */
     RELOAD_SERVER,  /* taken where there is a server */
     RELOAD_PLUGINS, /* told by reload_plugins() */
@@ -214,7 +214,7 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
         return;
     case RELOAD_TLS:
         if (both_tls) {
-            return; /* the files are looked at in any case */
+            return; /* the files are checked in any case */
         }
         reload_tell(report, key, false, "changed; takes effect after a restart");
         return;
@@ -225,8 +225,8 @@ static void reload_option(struct reload *reload, const char *key, bool both_tls,
     reload_tell(report, key, true, "the new value is in effect");
 }
 
-/* started: the configuration that values which need a restart still have: they are told at each
- * reload until then, and no more once they are as they were. */
+/* started: the configuration that values which need a restart still have: each reload reports
+ * them until the restart, or until they have the old value again. */
 static void reload_options(struct reload *reload, const struct config *config,
                            const struct config *started, const char *prefix,
                            const struct ng_option *options, size_t count,

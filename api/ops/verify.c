@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - has the backend verify its data, and adds what the core can see. */
+/* verify.c - lets the backend verify its data, and adds the checks of the core. */
 #include "verify.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "core/json/json.h"
 #include "core/store/store.h"
 
-/* Events looked at in one go. */
+/* Events checked in one batch. */
 #define VERIFY_EVENTS 500
 
 struct verify {

@@ -19,7 +19,7 @@ static void answer_end_line(struct ng_str text)
     }
 }
 
-/* A part that is not text: one line that says what it is. */
+/* A part that is not text: one line that names it. */
 static void answer_part(const struct ng_value *part)
 {
     struct ng_str type = json_get_text(part, "type");

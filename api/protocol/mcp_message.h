@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_message.h - JSON-RPC 2.0 as MCP uses it: what came in, taken apart, and errors put
- * together. Ids are kept as they were written. */
+/* mcp_message.h - JSON-RPC 2.0 as MCP uses it: parses messages and prints errors. Ids are kept
+ * as they were written. */
 #ifndef NOTEGATE_API_MCP_MESSAGE_H
 #define NOTEGATE_API_MCP_MESSAGE_H
 
 #include "core/json/json.h"
 
-/* JSON-RPC's and MCP's error codes. What the gateway itself refuses has its HTTP status as the
- * code: the ranges below are not ours to add to. */
+/* JSON-RPC's and MCP's error codes. Refusals of the gateway itself have their HTTP status as
+ * the code: the ranges below are not ours to add to. */
 enum mcp_code {
     MCP_PARSE_ERROR = -32700,
     MCP_INVALID_REQUEST = -32600,

@@ -9,7 +9,7 @@
 /* A page ends with this many entries or bytes, whichever comes first. */
 #define MCP_PAGE_ENTRIES 200
 #define MCP_PAGE_BYTES ((size_t)256 * 1024)
-/* Longest cursor that is looked at: that of a longest id. */
+/* Longest cursor that is checked: that of a longest id. */
 #define MCP_CURSOR_MAX ((size_t)128 * 1024)
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_state.c - sealing: version, end of life and payload, with an HMAC over these and over
- * what they are bound to, all as one base64url text. */
+/* mcp_state.c - sealing: version, expiry and payload, with an HMAC over these and over their
+ * binding, as one base64url text. */
 #include "mcp_state.h"
 
 #include <endian.h>
@@ -139,7 +139,7 @@ int mcp_binding_make(const struct ng_str *pieces, size_t count, struct mcp_bindi
     return rc;
 }
 
-/* Of what it is bound to and of the sealed bytes: one text, so that one HMAC is enough. */
+/* The binding and the sealed bytes as one text, so that one HMAC is enough. */
 static int make_mac(const struct mcp_seal *seal, const struct mcp_binding *binding,
                     const unsigned char *bytes, size_t len, unsigned char mac[SEAL_MAC])
 {

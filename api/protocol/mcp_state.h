@@ -10,7 +10,7 @@
 #include "core/base/arena.h"
 #include "core/base/buf.h"
 
-/* The key's file in the data directory (mode 0600): what was sealed outlives a restart. */
+/* The key's file in the data directory (mode 0600): sealed state survives a restart. */
 #define MCP_SEAL_KEY_NAME "mcp.key"
 #define MCP_SEAL_KEY_BYTES 32
 /* The lifetime of a seal. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_uri.c - URIs of resources taken apart and put together. Strict about what is broken,
- * lenient about what only could be spelled shorter. */
+/* mcp_uri.c - parses and prints URIs of resources. Strict about errors, lenient about longer
+ * spellings of the same URI. */
 #include "mcp_uri.h"
 
 #include <strings.h>
@@ -207,7 +207,7 @@ bool mcp_template_matches(struct ng_str template, struct ng_str uri)
     if (first) {
         return str_equal(rest, uri);
     }
-    /* The last value ends where what is left of the template, at the end, begins. */
+    /* The last value ends before the rest of the template. */
     if (uri.len <= rest.len ||
         !str_equal(str_make(uri.data + uri.len - rest.len, rest.len), rest)) {
         return false;

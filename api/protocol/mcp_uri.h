@@ -8,7 +8,7 @@
 #include "core/base/buf.h"
 
 #define MCP_URI_SCHEME "notegate://"
-/* Longest URI that is looked at: an id of NG_ID_MAX bytes, each as %XX, and the rest. */
+/* Longest URI that is checked: an id of NG_ID_MAX bytes, each as %XX, and the rest. */
 #define MCP_URI_MAX ((size_t)3 * 65536 + 1024)
 
 /* The parts of a URI, decoded. Lent from the arena or the text. */
@@ -19,7 +19,7 @@ struct mcp_uri {
 
 /* Is it one of ours, whatever is behind the scheme? */
 bool mcp_uri_is_ours(struct ng_str text);
-/* NG_OK; NG_EINVAL: *ret_why says what is wrong (static); NG_EINTERNAL: out of memory. */
+/* NG_OK; NG_EINVAL: *ret_why is the reason (static); NG_EINTERNAL: out of memory. */
 int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
                   const char **ret_why);
 /* The one spelling that lists, events and answers use. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_version.c - version, header and _meta decisions. A difference between headers and body is
- * refused: what stands between us and the client may have decided by the headers. */
+ * refused: a proxy may have decided by the headers. */
 #include "mcp_version.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static const char *const mcp_log_levels[] = {
     [MCP_LOG_EMERGENCY] = "emergency",
 };
 
-/* Longest piece of a client's text repeated in a sentence. */
+/* Longest part of a client's text repeated in a message. */
 #define MCP_QUOTE_MAX 64
 
 const char *mcp_version_text(enum mcp_version version)

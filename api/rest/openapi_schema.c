@@ -179,7 +179,7 @@ static void print_member(struct job *job, const struct ng_value *member)
     }
 }
 
-/* Of the whole a generator wants to know its members. What else must hold stands apart. */
+/* A generator needs the members of the whole. Other conditions are separate. */
 static bool stands_apart(struct ng_str key)
 {
     static const char *const keys[] = {"anyOf", "oneOf", "allOf", "not", "if", "then", "else"};

@@ -18,7 +18,7 @@
 #include "core/call/call.h"
 #include "core/call/gateway.h"
 
-/* Made and not taken yet, at most (and one piece of an archive). */
+/* Maximum of bytes that are made and not sent yet (plus one part of an archive). */
 #define BACKUP_QUEUE_MAX ((size_t)1024 * 1024)
 /* Handed over at a time. */
 #define BACKUP_FILL ((size_t)256 * 1024)

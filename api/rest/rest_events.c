@@ -282,7 +282,7 @@ static void print_event(struct buf *out, const struct ng_event *event)
     arena_done(&arena);
 }
 
-/* Without an id: what the client got last stays where it resumes. */
+/* Without an id: the client resumes at its last event. */
 static int print_closed(struct buf *out, const char *reason, const char *message)
 {
     (void)buf_printf(out, "event: closed\ndata: {\"reason\":\"%s\",\"message\":\"%s\"}\n\n",

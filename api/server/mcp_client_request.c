@@ -51,7 +51,7 @@ struct mcp_client_requests {
     LIST_HEAD(, mcp_round) rounds;
 };
 
-/* ---- what is shared ---- */
+/* ---- shared ---- */
 
 int mcp_client_requests_new(struct gateway *gateway, void (*tick)(void *user), void *user,
                             struct mcp_client_requests **ret)
@@ -312,7 +312,7 @@ static void withdraw(struct mcp_round *round, const char *reason)
     }
 }
 
-/* On a worker: all answered, failed, late, or taken back. */
+/* On a worker: all answered, failed, late, or withdrawn. */
 static void round_over(struct mcp_exchange *exchange)
 {
     struct mcp_round *round = exchange->wait_user;

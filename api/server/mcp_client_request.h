@@ -21,7 +21,7 @@
 #define MCP_CLIENT_REQUEST_WAITING_MAX 1024
 #define MCP_CLIENT_REQUEST_QUESTIONS_MAX 64
 #define MCP_CLIENT_REQUEST_ROUNDS_MAX 64
-/* How often it is looked for what is over. */
+/* Interval of the check for expired questions. */
 #define MCP_CLIENT_REQUEST_TICK_MS 1000
 
 struct mcp_client_requests;
@@ -39,12 +39,12 @@ void mcp_client_requests_age(struct mcp_client_requests *requests, int64_t ms);
 
 /* Bits 1 << enum ng_ask_kind of a client's capabilities (NULL: none). */
 unsigned mcp_client_request_kinds(const struct ng_value *capabilities);
-/* Before the first run: what the client can be asked, and what it sends with a repeated
- * request. False: answered with an error. */
+/* Before the first run: reads the kinds of questions that the client supports, and the answers
+ * in a retried request. False: answered with an error. */
 bool mcp_client_request_begin(struct mcp_exchange *exchange);
-/* exchange->call ended with NG_EINPUT. NG_OK: its result is what is to be answered now, or, if
- * *ret_answered, that was done. NG_PENDING: the code runs again (mcp_run_again) or fails later;
- * nothing of the exchange may be touched any more. */
+/* exchange->call ended with NG_EINPUT. NG_OK: its result is the answer, or, if *ret_answered,
+ * the answer was sent. NG_PENDING: the code runs again (mcp_run_again) or fails later; nothing
+ * of the exchange may be touched any more. */
 int mcp_client_request(struct mcp_exchange *exchange, bool *ret_answered);
 /* The state that the code gave with its last question, or got with the answer before. */
 struct ng_str mcp_ask_state(const struct call *call);

@@ -9,7 +9,7 @@
 
 /* Values in one answer: the protocol's limit. */
 #define MCP_COMPLETE_MAX 100
-/* Entries of a listing that are looked at where a plugin has no completion of its own. */
+/* Entries of a listing that are searched if a plugin has no completion of its own. */
 #define MCP_COMPLETE_LOOKED 10000
 #define COMPLETE_FULL 1
 

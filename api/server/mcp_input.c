@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_input.c - input requests: what the client says it can be asked, the result that asks, and
- * the repeated request that brings answers and state. */
+/* mcp_input.c - input requests: the kinds that the client supports, the result that asks, and
+ * the retried request with answers and state. */
 #include "mcp_input.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_input.h - questions to a client in MCP's words, and the stateless version's way of
- * asking: the result says what input is required, and a sealed state carries what was answered
- * before. */
+ * asking: the result names the required input, and a sealed state carries earlier answers. */
 #ifndef NOTEGATE_API_MCP_INPUT_H
 #define NOTEGATE_API_MCP_INPUT_H
 

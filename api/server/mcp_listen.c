@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_listen.c - subscriptions/listen: a request that stays open and tells of what it asked
- * for, acknowledged first, every message with the subscription's id. */
+/* mcp_listen.c - subscriptions/listen: a request that stays open and sends the requested
+ * notifications, after an acknowledgement, each with the subscription's id. */
 #include "api/http/http_stream.h"
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
@@ -72,7 +72,7 @@ static void listen_over(struct mcp_exchange *exchange)
     mcp_exchange_finish(exchange);
 }
 
-/* ---- what was asked for ---- */
+/* ---- requested notifications ---- */
 
 static bool refuse(struct mcp_exchange *exchange, int status, int code, const char *sentence)
 {
@@ -165,7 +165,7 @@ static bool add_resources(struct listening *listening, struct ng_writer *writer,
     return rc == NG_OK || refuse_oom(exchange);
 }
 
-/* The notifier and the acknowledgement: what is honoured of what was asked. */
+/* The notifier and the acknowledgement: the accepted part of the request. */
 static bool prepare(struct listening *listening, const struct ng_value *asked, unsigned lists)
 {
     struct mcp_exchange *exchange = listening->exchange;

@@ -13,7 +13,7 @@
 #include "core/keys/keys.h"
 
 #define NOTIFIER_BUCKETS 64 /* a power of two */
-/* A message: an URI, escaped at worst, and what is around it. */
+/* A message: a URI, fully escaped at worst, and its frame. */
 #define WATCH_MESSAGE_MAX (6 * MCP_URI_MAX + 4096)
 /* Events taken in one go before others get the worker. */
 #define WATCH_TURN 256
@@ -37,7 +37,7 @@ struct mcp_notifier {
     void *user;
     char *meta; /* JSON members, or NULL */
     unsigned lists;
-    atomic_uint changed; /* lists to be told of */
+    atomic_uint changed; /* changed lists to notify */
     atomic_int turn;     /* enum turn: at most one worker at a time */
     atomic_int refs;
     struct task task;

@@ -3,8 +3,8 @@
  * mcp_notifier.h - notifications of one client: changed lists and subscribed resources. A
  * session of the handshake versions has one, every subscriptions/listen has one.
  *
- * Changes come from the event feed and from plugins that say their lists changed; they are told
- * on a worker, in order, each once. Nothing here blocks.
+ * Changes come from the event feed and from plugins that report changed lists; they are sent on
+ * a worker, in order, each once. Nothing here blocks.
  */
 #ifndef NOTEGATE_API_MCP_NOTIFIER_H
 #define NOTEGATE_API_MCP_NOTIFIER_H
@@ -39,8 +39,8 @@ void mcp_notifier_close(struct mcp_notifier *notifier);
 void mcp_notifier_ref(struct mcp_notifier *notifier);
 void mcp_notifier_unref(struct mcp_notifier *notifier); /* NULL is a no-op */
 
-/* Subscribes. uri: as the client spells it, what it is told. Known already: NG_OK.
- * NG_ETOOLARGE: as many are there as may be; NG_EBUSY: limits.buffered; NG_EINTERNAL. */
+/* Subscribes. uri: in the client's spelling, which notifications repeat. Known already: NG_OK.
+ * NG_ETOOLARGE: the maximum is reached; NG_EBUSY: limits.buffered; NG_EINTERNAL. */
 #define MCP_NOTIFIER_RETRY_S 1
 #define MCP_NOTIFIER_NO_ROOM                                                                   \
     "bodies and subscriptions take as much memory as they may (limits.buffered, of which one " \

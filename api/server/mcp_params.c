@@ -30,7 +30,7 @@ static bool says_same(struct ng_str header, const struct ng_value *value)
     case NG_TYPE_FALSE:
         return mcp_header_equal(header, ng_str_of("false"));
     default:
-        return true; /* the schema check says what is wrong with it */
+        return true; /* the schema check reports the error */
     }
 }
 

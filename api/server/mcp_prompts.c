@@ -157,7 +157,7 @@ static int check_arguments(struct call *call, const struct prompting *prompting,
     return rc;
 }
 
-/* An object must be what the protocol wants of it. */
+/* Checks that the object has the form of the protocol. */
 static int check_answer(struct call *call, struct prompting *prompting)
 {
     const struct ng_value *value = NULL;

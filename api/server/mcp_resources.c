@@ -412,7 +412,7 @@ static void answer_unread(struct mcp_exchange *exchange, const struct call *call
     case NG_ENOTFOUND:
         mcp_answer_unknown_uri(exchange, uri, result->message);
         break;
-    case NG_EOUTSIDE: /* says nothing about what is there */
+    case NG_EOUTSIDE: /* does not reveal existing resources */
         mcp_answer_unknown_uri(exchange, uri, ng_str_of("there is no such resource"));
         break;
     case NG_EINVAL:

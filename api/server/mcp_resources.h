@@ -7,7 +7,7 @@
 #include "api/protocol/mcp_uri.h"
 #include "mcp_server.h"
 
-/* How long a client may keep a list (rights can be taken away), and what it read: resources
+/* How long a client may cache a list (rights can be removed), and a content: resources
  * change at any time, an earlier revision never does. */
 #define MCP_LIST_TTL_MS 60000
 #define MCP_RESOURCES_TTL_MS 0

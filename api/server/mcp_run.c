@@ -55,7 +55,7 @@ static int end_run(struct mcp_exchange *exchange)
     }
     if (stateless) {
         inflight_remove(
-            exchange); /* else it stays there: it can be taken back while it waits */
+            exchange); /* otherwise it stays there: it can be cancelled while it waits */
     }
     if (stateless && is_unwanted(exchange)) {
         return NG_OK;
@@ -265,7 +265,7 @@ void mcp_wait(struct mcp_exchange *exchange, void (*over)(struct mcp_exchange *e
         watch_call(exchange);
         tell_started(exchange);
     }
-    call_ref(call); /* the exchange lies in its memory, or in what it keeps */
+    call_ref(call); /* the exchange lies in its memory, or in memory that it keeps */
     inflight_add(exchange);
     if (session != NULL) {
         (void)atomic_fetch_add(&session->refs, 1);
@@ -334,7 +334,7 @@ int mcp_run(struct mcp_exchange *exchange, const struct mcp_run *run)
 
 /* ---- running again ---- */
 
-/* A call like the one before: the same caller; what the request says is in the job's memory. */
+/* A call like the one before: the same caller; the request is in the job's memory. */
 static struct call *call_again(struct mcp_exchange *exchange)
 {
     const struct call *before = exchange->call;

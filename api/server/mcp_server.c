@@ -282,7 +282,7 @@ void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
 {
     struct mcp_job *job = exchange->job;
     if (job->is_batch) {
-        lock_take(&job->lock); /* mcp_job_cancel() looks at it */
+        lock_take(&job->lock); /* mcp_job_cancel() reads it */
     }
     struct call *before = exchange->call;
     exchange->call = call;

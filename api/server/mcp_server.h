@@ -30,9 +30,9 @@ struct mcp_transport {
     /* One notification, a whole message, while `exchange` runs; any thread. NULL: the transport
      * has no way for it. */
     void (*notify)(struct mcp_job *job, struct ng_str message);
-    /* Will this client read what is notified while its request runs? NULL: yes. */
+    /* Does this client read notifications while its request runs? NULL: yes. */
     bool (*can_notify)(const struct mcp_job *job);
-    /* Did what was notified make its answer a stream? Not without memory. NULL: yes. */
+    /* Did a notification turn its answer into a stream? Not without memory. NULL: yes. */
     bool (*streams)(struct mcp_job *job);
     /* A request of the gateway's own to this client; must not get lost. NULL: there is no way.
      */
@@ -70,12 +70,12 @@ struct mcp_exchange {
     struct task task; /* over() on a worker */
 };
 
-/* How a large text stands with the caller's rate: NONE to DUE or PREPAID before it is parsed,
+/* Accounting of a large text in the caller's rate: NONE to DUE or PREPAID before it is parsed,
  * DUE to PREPAID after it, PREPAID to NONE at the first request that counts. */
 enum mcp_rate_state {
     MCP_RATE_NONE = 0,
     MCP_RATE_PREPAID, /* the first request that counts was taken from the rate */
-    MCP_RATE_DUE      /* let in as an answer of the client: counts unless it is one */
+    MCP_RATE_DUE      /* admitted as an answer of the client: counts unless it is one */
 };
 
 struct mcp_job {
@@ -93,7 +93,7 @@ struct mcp_job {
     bool on_loop;
     bool is_full; /* the transport has as much under way as it takes: requests are answered BUSY
                    */
-    struct buf *out; /* answers; empty when nothing is to be said (notifications) */
+    struct buf *out;                   /* answers; empty if there is none (notifications) */
     void (*done)(struct mcp_job *job); /* after NG_PENDING, once, from any thread */
     /* Opens a session at initialize, and keeps it; NULL: the transport keeps none per client.
      */
@@ -120,7 +120,7 @@ struct mcp_job {
  * this returns; the job may be gone by then. */
 int mcp_job_run(struct mcp_job *job);
 
-/* An answer is printed between these two. If it did not fit, an error stands there instead. */
+/* An answer is printed between these two. If it does not fit, an error replaces it. */
 struct buf *mcp_answer_open(struct mcp_exchange *exchange);
 void mcp_answer_close(struct mcp_exchange *exchange);
 /* {"jsonrpc":"2.0","id":...,"result":{ - the members come next, if any. */
@@ -201,8 +201,8 @@ struct mcp_methods {
  */
 struct mcp_run {
     /* Fills exchange->call, whose caller, progress, cancellation and questions are wired, and
-     * runs it: what dispatch() or dispatch_step() returned. With answers to what was asked it
-     * is called again, with another call. NULL: runs `step` with the call's step_user. */
+     * runs it: what dispatch() or dispatch_step() returned. With answers to questions it is
+     * called again, with another call. NULL: runs `step` with the call's step_user. */
     int (*start)(struct mcp_exchange *exchange);
     /* Prints the answer to exchange->call->final, and that to a failure. */
     void (*answer)(struct mcp_exchange *exchange, const struct call *call);
@@ -274,13 +274,12 @@ int mcp_complete(struct mcp_exchange *exchange);
 /* mcp_subscribe.c */
 int mcp_resources_subscribe(struct mcp_exchange *exchange);
 int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
-/* A client of the handshake versions is ready to hear: its session is told of changes from now
- * on.
+/* A client of the handshake versions is ready: its session gets notifications from now on.
  */
 void mcp_session_subscribed(struct mcp_exchange *exchange);
 /* mcp_listen.c */
 int mcp_subscriptions_listen(struct mcp_exchange *exchange);
-/* mcp_params.c: do the headers Mcp-Param-... say what the arguments (may be NULL) say? False:
+/* mcp_params.c: do the headers Mcp-Param-... agree with the arguments (may be NULL)? False:
  * answered with an error. */
 bool mcp_params_match(struct mcp_exchange *exchange, struct ng_str tool,
                       const struct ng_value *arguments);

@@ -28,7 +28,7 @@ int mcp_tools_list(struct mcp_exchange *exchange)
         return NG_OK;
     }
     for (size_t i = 0; i < count; i++) {
-        /* Without sessions a list varies with what the caller may do, not with what it did. */
+        /* Without sessions a list depends on the caller's rights, not on earlier calls. */
         bool listed;
         if (stateless) {
             listed = dispatch_may(exchange->call, tools[i]) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_session.c - one session: calls under way, what it asks, its end. */
+/* mcp_session.c - one session: its running calls, its questions, its end. */
 #include "mcp_session.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ bool mcp_session_inflight_remove(struct mcp_session *session, struct mcp_infligh
     return cancelled;
 }
 
-/* Takes one call that is to be cancelled, with a reference: cancelling may end the call at
+/* Takes one call to cancel, with a reference: cancelling may end the call at
  * once, which takes the lock again. */
 static struct call *inflight_take(struct mcp_session *session, const struct ng_value *id)
 {
@@ -135,7 +135,8 @@ void mcp_session_hang_up(struct mcp_session *session)
     }
     while ((call = take_waiting(session)) != NULL) {
         if (call->on_cancel != NULL) {
-            call->on_cancel(call, call->on_user); /* wakes what waits; what runs goes on */
+            call->on_cancel(call,
+                            call->on_user); /* wakes waiting calls; running calls continue */
         }
         call_unref(call);
     }
@@ -156,7 +157,7 @@ void mcp_session_close(struct mcp_session *session)
     mcp_session_cut_streams(session);
 }
 
-/* ---- what the gateway asks ---- */
+/* ---- requests of the gateway ---- */
 
 bool mcp_session_ask(struct mcp_session *session, struct mcp_question *question)
 {

@@ -74,7 +74,7 @@ struct mcp_session {
     char owner[MCP_SESSION_OWNER_MAX];
     struct key *key;      /* its owner's, a reference, or NULL: the session ends with it */
     atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
-    atomic_int log_level; /* enum mcp_log_level, what the client wants to hear */
+    atomic_int log_level; /* enum mcp_log_level, the lowest level for the client */
     /* Of initialize: bits 1 << enum ng_ask_kind, and enum mcp_client_ability. */
     atomic_uint client_asks, client_abilities;
     char client[AUDIT_CLIENT_MAX + 1]; /* its name, under the lock; "": none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_session_table.c - the table of sessions: found by hash, kept in order of use, so that
- * what was silent longest is at the front. */
+/* mcp_session_table.c - the table of sessions: found by hash, kept in order of use, so that the
+ * longest silent one is at the front. */
 #include <stdlib.h>
 
 #include "core/base/clock.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mcp_stream.h - messages to one client as server-sent events: a bounded queue that one
- * connection at a time reads. Of a session's streams what was sent is kept for a while, so that
- * a client that lost the connection can come back for the rest.
+ * connection at a time reads. Sent messages of a session's streams are kept for a while, so
+ * that a client that lost the connection can resume.
  *
  * Any thread, at any time of a reference's life. A stream never calls back but for `left`.
  */
@@ -23,7 +23,7 @@
 #define MCP_STREAM_KEPT_FREE ((size_t)64 * 1024)
 /* Messages queued or kept, however small. */
 #define MCP_STREAM_EVENTS_MAX 4096
-/* When a client that was cut off shall come back. */
+/* Delay before a disconnected client reconnects. */
 #define MCP_STREAM_RETRY_MS 1000
 
 struct mcp_stream;
@@ -66,16 +66,16 @@ void mcp_stream_one_line(char *data, size_t len);
 /* The last message (may be empty): takes the buffer's memory. */
 void mcp_stream_finish(struct mcp_stream *stream, struct buf *message);
 bool mcp_stream_is_finished(struct mcp_stream *stream);
-/* Ends it at once: what is queued is not sent any more. */
+/* Ends it at once: queued messages are dropped. */
 void mcp_stream_cut(struct mcp_stream *stream);
-/* Lets the connection go once what is queued was sent; the client comes back after retry_ms. */
+/* Closes the connection once the queue is sent; the client reconnects after retry_ms. */
 void mcp_stream_pause(struct mcp_stream *stream, int64_t retry_ms);
 
 /* The reader. */
 struct mcp_stream_reader {
     struct key *key; /* the stream ends with it; or NULL */
     uint64_t after;  /* the last event the client has; 0: none */
-    bool resumes;    /* `after` counts, else what was not sent yet */
+    bool resumes;    /* `after` counts, otherwise the unsent messages */
     struct gateway
         *gateway;        /* not NULL: a place among limits.streams is held for this agent, */
     struct ng_str agent; /* and given back when the connection goes */

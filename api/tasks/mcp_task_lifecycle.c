@@ -193,7 +193,7 @@ static bool fail_died(struct mcp_task *task, struct call *call, void *user)
     return true;
 }
 
-/* The documents say what the table says. */
+/* The documents agree with the table. */
 static int settle_found(struct found *found)
 {
     struct mcp_task_edit edit = {.fn = fail_died};

@@ -39,7 +39,7 @@ struct mcp_tasks {
     int64_t looked_ns, looked_ms;
 };
 
-/* mcp_task_remote.c: with shared documents, what other gateways run. A task that is stored gets
+/* mcp_task_remote.c: with shared documents, tasks of other gateways. A task that is stored gets
  * its entry, if it has none. On workers. */
 void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_str id);
 int mcp_tasks_poll_remote(void *self, struct call *call);

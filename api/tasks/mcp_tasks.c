@@ -244,7 +244,7 @@ int mcp_task_view(struct mcp_tasks *tasks, struct call *call, struct ng_str id,
                                  "outcome could not be stored\"}");
     } else if (entry.status == MCP_TASK_WORKING && ret->status != MCP_TASK_CANCELLED &&
                entry.host != MCP_TASK_ELSEWHERE) {
-        ret->status = MCP_TASK_WORKING; /* the end is told when the run is over */
+        ret->status = MCP_TASK_WORKING; /* the end is reported when the run is over */
     }
     if (ret->status == MCP_TASK_WORKING) {
         ret->message = arena_copy(&call->arena, ng_str_of(entry.message));
@@ -278,7 +278,7 @@ int mcp_tasks_get(struct mcp_exchange *exchange)
 
 /* ---- tasks/update ---- */
 
-/* Takes the answers to what was asked out of `asks`, and puts them into `answers`. */
+/* Moves the answers to the questions from `asks` to `answers`. */
 static int merge(struct mcp_task_request *request, struct call *call, struct mcp_task *task)
 {
     struct arena *arena = &call->arena;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mcp_tasks.h - MCP tasks: tool calls that go on without the request that began them.
+ * mcp_tasks.h - MCP tasks: tool calls that continue without the request that began them.
  *
  * A task is a document of the collection "mcp_tasks", stored before the client is answered and
  * found by its owner (agent and key) alone. A table in memory holds the live ones: running
@@ -23,7 +23,8 @@
 #define MCP_TASKS_RUNNING_PER_CALLER_MAX 64
 /* Documents read at a start: expired ones that were not removed yet are among them. */
 #define MCP_TASK_ROWS_MAX (4 * MCP_TASKS_MAX)
-/* How long a task is kept after it was created: what is usual, and what a client may ask for.
+/* How long a task is kept after its creation: the default, and the maximum that a client may
+ * ask for.
  */
 #define MCP_TASK_TTL_MS ((int64_t)3600 * 1000)
 #define MCP_TASK_TTL_MIN_MS ((int64_t)1000)
@@ -74,7 +75,7 @@ struct mcp_task {
     enum mcp_task_status status;
     int64_t created_ms, updated_ms, ttl_ms;
     unsigned can_ask;      /* enum ng_ask_kind bits of the client that made it */
-    struct ng_str asks;    /* INPUT_REQUIRED: JSON, key -> request, what is not yet answered */
+    struct ng_str asks;    /* INPUT_REQUIRED: JSON, key -> request, the open questions */
     struct ng_str answers; /* JSON, key -> answer; or absent */
     struct ng_str state;   /* ng_ask_state of the tool, or absent */
     struct ng_str message; /* about the status, or absent */
@@ -83,9 +84,8 @@ struct mcp_task {
     bool is_error;         /* COMPLETED: the tool said that it failed */
 };
 
-/* The next state of a task, made from the present one; false: nothing is to be changed. Runs
- * under the document's lock, perhaps twice. What it points `task` to must live as long as
- * `user`. */
+/* The next state of a task, made from the present one; false: no change. Runs under the
+ * document's lock, perhaps twice. Memory that it sets in `task` must live as long as `user`. */
 typedef bool mcp_task_edit_fn(struct mcp_task *task, struct call *call, void *user);
 struct mcp_task_edit {
     mcp_task_edit_fn *fn;
@@ -153,8 +153,8 @@ int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
 /* With the lock held: the stored, living task of this owner, or NULL. */
 struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
                                       struct ng_str owner);
-/* A run of the task begins anew, or did not come to begin. A task has one at a time; one that
- * is over gets none (NG_ECONFLICT, told to `asker`). */
+/* A run of the task starts again, or could not start. A task has one at a time; one that is
+ * over gets none (NG_ECONFLICT, reported to `asker`). */
 int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
                    struct call *asker);
 void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id);

@@ -21,9 +21,9 @@ struct mcp_methods;
 #define MCP_HTTP_SESSION_MAX 80
 
 /*
- * One request. The struct and the texts of headers and caller are lent until mcp_http_handle()
- * returns: copy what is needed later (auth_apply() copies). The body is lent until the answer
- * is given; keep() makes it live as long as a call does.
+ * One request. The struct and the texts of headers and caller are borrowed until
+ * mcp_http_handle() returns: copy later needed texts (auth_apply() copies). The body is lent
+ * until the answer is given; keep() makes it live as long as a call does.
  */
 struct mcp_http_request {
     enum http_method method; /* POST, GET or DELETE */
@@ -46,8 +46,8 @@ struct mcp_http_request {
      * used before call->args_text or pub.args point into it. NG_OK, NG_EINTERNAL. */
     int (*keep)(const struct mcp_http_request *request, struct call *call);
     const struct auth_caller *caller; /* auth_apply(caller, call) */
-    /* Came by the gateway's own socket: nothing stands between that could have decided by
-     * headers, so Mcp-Param-... need not repeat arguments. */
+    /* Came by the gateway's own socket: no proxy can have decided by headers, so Mcp-Param-...
+     * need not repeat arguments. */
     bool is_local;
     bool on_loop;    /* copy into call->options: nothing here may block */
     void *transport; /* the HTTP transport's own */
@@ -80,8 +80,7 @@ struct mcp_http_response {
      */
     void (*left)(void *user);
     void *left_user;
-    bool
-        changed; /* something was changed: the answer is not to be held back for want of room */
+    bool changed; /* the call changed something: send its answer even without room */
 };
 
 /* Once, on any thread, possibly before mcp_http_handle() returned. */
@@ -94,7 +93,7 @@ int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
 void mcp_http_free(struct mcp_http *mcp);
 /* Open sessions. */
 size_t mcp_http_sessions(struct mcp_http *mcp);
-/* The transport stops: sessions end, what they run and wait for is cancelled. */
+/* The transport stops: sessions end, their running and waiting calls are cancelled. */
 void mcp_http_cancel_all(struct mcp_http *mcp);
 /* Tests: time passes. */
 void mcp_http_age(struct mcp_http *mcp, int64_t ms);
@@ -108,7 +107,7 @@ void mcp_http_set_timeout(struct mcp_http *mcp, int64_t timeout_ms);
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user);
 
-/* The JSON-RPC error (id null) for what the HTTP transport refuses at /mcp before
+/* The JSON-RPC error (id null) of a request that the HTTP transport refuses at /mcp before
  * mcp_http_handle(): UNAUTHENTICATED, TOO_LARGE, BUSY. hint may be absent. */
 int mcp_http_print_refusal(int rc, struct ng_str message, struct ng_str hint, struct buf *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_http_post.c - one job per POST: a plain answer, or an event stream from the moment on
- * when something is to be said before the answer. */
+/* mcp_http_post.c - one job per POST: a plain answer, or an event stream from the first message
+ * before the answer. */
 #include "mcp_http_post.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum http_phase {
     PHASE_PLAIN = 0, /* nothing was said: the answer can still be a plain body */
-    PHASE_LEFT,      /* the client left before that: what it is asked goes elsewhere */
+    PHASE_LEFT,      /* the client left before that: its questions go elsewhere */
     PHASE_STREAM,    /* the response was given: an event stream */
     PHASE_ENDED
 };
@@ -94,8 +94,8 @@ void mcp_http_give_stream(struct mcp_http_response *response, struct http_stream
     response->stream = stream;
 }
 
-/* Under the job's lock. The response becomes a stream, if it still can. True: now done() is to
- * be called, without the lock. */
+/* Under the job's lock. The response becomes a stream, if it still can. True: call done() now,
+ * without the lock. */
 static bool open_stream(struct mcp_http_job *http)
 {
     if (http->phase != PHASE_PLAIN || !http->takes_events) {

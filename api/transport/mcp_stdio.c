@@ -20,8 +20,8 @@
 #include "core/config/config.h"
 
 #define MCP_STDIO_CHUNK ((size_t)64 * 1024)
-/* An answer is at most limits.result, escaped (6 for 1) and as text and structure, and what is
- * around it. */
+/* An answer is at most limits.result, escaped (6 for 1) and as text and structure, and its
+ * frame. */
 #define MCP_STDIO_ANSWER_FACTOR 8
 #define MCP_STDIO_ANSWER_ROOM ((size_t)16 * 1024 * 1024)
 

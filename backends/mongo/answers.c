@@ -144,7 +144,7 @@ static int claim(struct mongo *db, const struct ng_answer *answer, const bson_t 
         if (monotonic_ms() >= until) {
             fault->rc = NG_EUNAVAILABLE;
             (void)snprintf(fault->text, sizeof(fault->text),
-                           "another call with the same idempotency key is still at work; ask "
+                           "another call with the same idempotency key is still running; try "
                            "again in a moment");
             return fault->rc;
         }
@@ -221,13 +221,13 @@ int answer_get(void *self, struct ng_call *call, struct ng_str scope, struct ng_
     bool kept = false;
     bson_t *found = answer_find(db, scope, &fault);
     if (fault.rc != NG_OK) {
-        return fault_fail(call, &fault, "looking for a stored answer");
+        return fault_fail(call, &fault, "reading a stored answer");
     }
     int rc = NG_ENOTFOUND;
     if (found != NULL && member_i64(found, "expires") > call->host->now_ms()) {
         rc = is_kept(db, found, &kept, &fault);
         if (rc != NG_OK) {
-            rc = fault_fail(call, &fault, "looking for a stored answer");
+            rc = fault_fail(call, &fault, "reading a stored answer");
         } else if (kept) {
             rc = NG_OK;
         } else {

@@ -126,8 +126,8 @@ struct relay {
     pthread_cond_t moved;
     enum relay_state state;
     bool kicked;                /* this gateway committed something */
-    atomic_uint_fast64_t dirty; /* relay_mark() of the collections to look at */
-    int64_t polled_ms;          /* monotonic: last look at the lease */
+    atomic_uint_fast64_t dirty; /* relay_mark() of the collections to check */
+    int64_t polled_ms;          /* monotonic: last poll of the lease */
     atomic_bool owner;          /* this gateway holds the lease */
     int64_t heartbeat;          /* of the lease, as last seen */
     int64_t heartbeat_since_ms; /* monotonic: when it was first seen */

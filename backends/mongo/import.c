@@ -109,7 +109,7 @@ static int clear_all(struct mongo *db, struct ng_call *call)
     if (good) {
         return NG_OK;
     }
-    return fault_fail(call, &fault, "clearing away an import");
+    return fault_fail(call, &fault, "removing an import");
 }
 
 static int check_empty(struct mongo *db, struct ng_call *call)
@@ -176,7 +176,7 @@ int import_begin(void *self, struct ng_call *call)
     struct fault fault;
     bson_t filter;
     if (db->import != NULL) {
-        return ng_fail(call, NG_EINVAL, "an import is under way");
+        return ng_fail(call, NG_EINVAL, "an import is running");
     }
     mark_filter(&filter);
     bson_t *mark = op_find_one(db, OWN_META, &filter, NULL, &fault);
@@ -403,7 +403,7 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
 {
     struct mongo *db = self;
     if (db->import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was begun");
+        return ng_fail(call, NG_EINVAL, "no import was started");
     }
     switch (record->kind) {
     case NG_RECORD_REVISION:
@@ -448,13 +448,13 @@ int import_end(void *self, struct ng_call *call, bool keep)
     struct mongo *db = self;
     struct import *import = db->import;
     if (import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was begun");
+        return ng_fail(call, NG_EINVAL, "no import was started");
     }
     int rc = NG_OK;
     uint64_t last_seq = import->last_seq;
     if (keep && import->state.revision > 0 && !import->whole) {
         rc = ng_fail(call, NG_EINVAL,
-                     "the import is not whole: a document's newest revision is missing");
+                     "the import is incomplete: the newest revision of a document is missing");
     }
     struct buffer *buffers[] = {&import->versions, &import->mains, &import->events,
                                 &import->answers};

@@ -204,9 +204,9 @@ static int explain_lock_failure(struct step *step, size_t i)
             return NG_OK;
         }
         if (good && !step->fault.duplicate) {
-            return intent_fail(&step->fault, NG_ECONFLICT,
-                               "the document was changed meanwhile; read it again and try once "
-                               "more");
+            return intent_fail(
+                &step->fault, NG_ECONFLICT,
+                "the document was changed in the meantime; read it again and retry");
         }
         return NG_PENDING;
     }

@@ -242,7 +242,7 @@ static int thin_collection(struct thin_state *thin)
         }
         if (rc == NG_OK && more && thin->call->host->cancelled(thin->call)) {
             rc = ng_fail(thin->call, NG_ETIMEOUT,
-                         "upkeep ran out of its time; it goes on at the next one");
+                         "maintenance reached its time limit; the next run continues it");
         }
     }
     return rc;
@@ -266,7 +266,7 @@ static int drop_expired(struct mongo *db, struct ng_call *call, int64_t now_ms)
     if (good) {
         return NG_OK;
     }
-    return fault_fail(call, &fault, "dropping what has expired");
+    return fault_fail(call, &fault, "removing expired data");
 }
 
 int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,

@@ -10,26 +10,26 @@ static const struct ng_option mongo_options[] = {
      .type = NG_OPTION_TEXT,
      .secret = true,
      .env = "MONGODB_URL",
-     .help = "where MongoDB is: mongodb://[user:password@]host[:port]/[?options], also with "
-             "several hosts, replicaSet and tls"},
+     .help = "Address of MongoDB: mongodb://[user:password@]host[:port]/[?options], also with "
+             "several hosts, replicaSet and tls."},
     {.name = "database",
      .type = NG_OPTION_TEXT,
      .fallback = "aether_notebook",
      .env = "MONGODB_DB_NAME",
-     .help = "the database that holds the documents"},
+     .help = "Database of the documents."},
     {.name = "timeout",
      .type = NG_OPTION_DURATION,
      .fallback = "5s",
      .min = 100,
      .max = 600000,
-     .help = "how long one operation may take before it is given up"},
+     .help = "Time limit of one operation."},
     {.name = "tombstones",
      .type = NG_OPTION_DURATION,
      .fallback = "20s",
      .min = 3000,
      .max = 86400000,
-     .help = "how long a deleted entry's tombstone stays in its collection, but at least four "
-             "times `timeout`"},
+     .help = "How long the tombstone of a deleted entry stays in its collection, at least four "
+             "times `timeout`."},
 };
 
 static void mongo_free(struct mongo *db)
@@ -42,7 +42,7 @@ static void mongo_free(struct mongo *db)
     free(db);
 }
 
-/* The server may be unreachable: calls fail until it is there. */
+/* The server may be unreachable: calls fail until it answers. */
 static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
 {
     struct mongo *db = calloc(1, sizeof(*db));

@@ -208,7 +208,7 @@ static int work_fail(struct work *work, int rc, const char *text)
 static int conflict(struct work *work)
 {
     return work_fail(work, NG_ECONFLICT,
-                     "the document was changed meanwhile; read it again and try once more");
+                     "the document was changed in the meantime; read it again and retry");
 }
 
 static int work_make(struct work *work, bool inserts)
@@ -392,8 +392,8 @@ static int work_run(struct work *work)
                 return work->fault.rc;
             }
             return work_fail(work, NG_EBUSY,
-                             "too much is waiting in this document's outbox, or another "
-                             "change of it does not end; try again in a moment");
+                             "the outbox of this document is full, or another change of it "
+                             "does not end; try again in a moment");
         }
         atomic_fetch_add(&work->db->stat_retries, 1);
         back_off(tried);

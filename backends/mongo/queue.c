@@ -331,9 +331,9 @@ static bool known_to_conflict(struct mongo *db, struct job *const *jobs, size_t 
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        jobs[i]->rc = refuse(jobs[i]->batch, NG_ECONFLICT,
-                             "the document was changed meanwhile; read it again and try once "
-                             "more");
+        jobs[i]->rc =
+            refuse(jobs[i]->batch, NG_ECONFLICT,
+                   "the document was changed in the meantime; read it again and retry");
         jobs[i]->batch->failed_put = 0;
     }
     return true;
@@ -363,7 +363,7 @@ static void run(struct mongo *db, struct job **jobs, size_t count)
     struct ng_batch *batch = jobs[0]->batch;
     if (jobs[0]->poisoned) {
         jobs[0]->rc = refuse(batch, NG_ECONFLICT,
-                             "a change that this one was made on could not be stored");
+                             "this change depends on a change that could not be stored");
         batch->failed_put = 0;
     } else if (batch->put_count > 1) {
         intent_commit(db, jobs[0]);

@@ -18,7 +18,7 @@
 
 #define LEASE_MS 5000
 #define RENEW_MS 1500
-/* Interval of looks at the lease, while there is work and otherwise. */
+/* Poll interval of the lease, while there is work and otherwise. */
 #define POLL_BUSY_MS 25
 #define POLL_IDLE_MS 150
 #define IDLE_AFTER_MS 1000

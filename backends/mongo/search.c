@@ -395,7 +395,7 @@ static int find_hits(struct find *find)
         rc = ng_fail(find->call, NG_EINTERNAL, "no memory for the search");
     } else if (rc == NG_OK && find->too_many) {
         rc = ng_fail(find->call, NG_ETOOLARGE,
-                     "the search finds more than %d documents: ask for more words", HITS_MAX);
+                     "the search finds more than %d documents: add words", HITS_MAX);
     }
     if (rc == NG_OK && find->count > 0 && query->sort.len == 0) {
         qsort(find->hits, find->count, sizeof(*find->hits),
@@ -520,7 +520,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
         any = any || find.collection->fields[i].use == NG_FIELD_TEXT;
     }
     if (find.collection == NULL || (!any && !searches_text(find.collection))) {
-        return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");
+        return ng_fail(call, NG_EINVAL, "this collection has no searchable fields");
     }
     int rc = terms_check(call, find.collection, query);
     if (rc == NG_OK) {

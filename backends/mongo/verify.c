@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* verify.c - recomputes what is stored: the hash of each newest state, each kept revision along
- * its chain, and the event of each change. */
+/* verify.c - recomputes the stored data: the hash of each newest state, each kept revision
+ * along its chain, and the event of each change. */
 #include <stdio.h>
 
 #include "db.h"
@@ -49,7 +49,7 @@ static void check_newest(struct verify_state *verify, const bson_t *doc)
     struct ng_doc row;
     if (body_row(verify->collection, doc, true, &json, &row) != NG_OK ||
         !hash_is(doc, "notegate.hash", row.json, row.text, row.deleted)) {
-        found(verify, doc, "its content is not what was stored", row.revision);
+        found(verify, doc, "its content does not match its hash", row.revision);
     }
     bytes_done(&json);
 }
@@ -65,7 +65,7 @@ static int check_version(void *user, const bson_t *version)
     verify->any = true;
     verify->last = revision;
     if (!whole && verify->state.revision + 1 != revision) {
-        found(verify, verify->doc, "what it was made on is missing", revision);
+        found(verify, verify->doc, "the revision before it is missing", revision);
         verify->state.revision = 0;
         return 0;
     }

@@ -12,15 +12,14 @@ static const struct ng_option redis_options[] = {
         .fallback = "redis://127.0.0.1:6379",
         .secret = true,
         .env = "REDIS_URL",
-        .help =
-            "Where Redis is: redis://[user:password@]host[:port][/database], rediss:// with "
-            "TLS, unix:///path.",
+        .help = "Address of Redis: redis://[user:password@]host[:port][/database], rediss:// "
+                "with TLS, unix:///path.",
     },
     {
         .name = "prefix",
         .type = NG_OPTION_TEXT,
         .fallback = "aether:",
-        .help = "What every key begins with.",
+        .help = "Prefix of every key.",
     },
     {
         .name = "timeout",
@@ -28,7 +27,7 @@ static const struct ng_option redis_options[] = {
         .fallback = "2s",
         .min = 10,
         .max = 600000,
-        .help = "How long Redis may take to answer.",
+        .help = "Time limit of an answer of Redis.",
     },
     {
         .name = "connections",
@@ -36,13 +35,14 @@ static const struct ng_option redis_options[] = {
         .fallback = "16",
         .min = 1,
         .max = 1000,
-        .help = "How many connections to Redis are open at most.",
+        .help = "Maximum number of connections to Redis.",
     },
     {
         .name = "tls_ca",
         .type = NG_OPTION_TEXT,
         .fallback = "",
-        .help = "A file of certificates (PEM) that rediss:// trusts; empty: the system's.",
+        .help = "File of certificates (PEM) that rediss:// trusts. Default: the certificates "
+                "of the system.",
     },
 };
 
@@ -85,7 +85,7 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
     }
     if (redis_health(redis, call) != NG_OK) {
         host->log(call, NG_LOG_WARNING,
-                  "redis: the journal's server does not answer yet; events wait for it");
+                  "redis: the server of the journal does not answer yet; events wait for it");
     }
     *ret_journal = redis;
     return NG_OK;

@@ -28,7 +28,7 @@ struct restore_state {
 
 static int restore_damaged(struct ng_call *call, const char *what)
 {
-    return ng_fail(call, NG_EINVAL, "this is not a journal that was dumped: %s", what);
+    return ng_fail(call, NG_EINVAL, "this is not a dump of a journal: %s", what);
 }
 
 static struct ng_str restore_key(struct restore_state *restore, const char *name,
@@ -172,7 +172,7 @@ static int restore_part(struct restore_state *restore, const char *part, enum re
         struct ng_entry entry;
         rc = redis_entry_read(restore->call, item, restore->space, &entry);
         if (rc == NG_EINVAL) {
-            rc = restore_damaged(restore->call, "an entry of it is of another form");
+            rc = restore_damaged(restore->call, "one of its entries has an invalid form");
         }
         if (rc == NG_OK) {
             rc = restore_entry(restore, form, host->json_text(host->json_get(item, "date")),
@@ -337,8 +337,9 @@ int redis_restore_beside(struct redis *redis, struct ng_call *call, struct ng_st
         pipeline_done(&restore->pipeline);
     }
     if (rc == NG_OK && !done) {
-        rc = ng_fail(call, NG_EBUSY,
-                     "others wrote to the journal all the time; restore it again in a moment");
+        rc =
+            ng_fail(call, NG_EBUSY,
+                    "other gateways kept writing to the journal; restore it again in a moment");
     }
     return rc;
 }

@@ -119,8 +119,8 @@ static int dump_print(struct ng_call *call, const redisReply *reply, struct ng_s
     struct ng_str json = call->host->json_result(writer);
     if (rc == NG_OK && json.data == NULL) {
         rc = ng_fail(call, NG_ETOOLARGE,
-                     "the journal of the space is too large for one dump; journal.keep makes "
-                     "it forget what is older than some days");
+                     "the journal of the space is too large for one dump; set journal.keep to "
+                     "remove old entries");
     }
     if (rc == NG_OK) {
         *ret_json = json;
@@ -153,8 +153,8 @@ int redis_dump(void *journal, struct ng_call *call, struct ng_str space,
             rc = redis_no_memory(call);
         } else if (rc == NG_EINTERNAL) {
             rc = ng_fail(call, NG_ETOOLARGE,
-                         "the journal of the space has more entries than a call can hold; "
-                         "journal.keep makes it forget what is older than some days");
+                         "the journal of the space has more entries than a call can hold; set "
+                         "journal.keep to remove old entries");
         }
     }
     pipeline_done(&pipeline);

@@ -24,19 +24,19 @@ static int term_check(struct ng_call *call, const struct ng_term *term, const ch
     const char *field = term->field.data;
     if (!find(collection, term->field, query_is_ordered(term->op), &number)) {
         return ng_fail(call, NG_EINVAL,
-                       "`%.*s` is not a field of %s that can be compared like this", len, field,
+                       "the field `%.*s` of %s does not support this comparison", len, field,
                        name);
     }
     if (term->op < NG_TERM_EQ || term->op > NG_TERM_IN) {
-        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is not known",
-                       (int)term->op, len, field);
+        return ng_fail(call, NG_EINVAL, "the comparison %d of `%.*s` is unknown", (int)term->op,
+                       len, field);
     }
     if (number && (term->op == NG_TERM_PREFIX || term->op == NG_TERM_IN)) {
         return ng_fail(call, NG_EINVAL, "`%.*s` is a number: it has no prefix and no list", len,
                        field);
     }
     if (term->op == NG_TERM_IN && term->value_count > NG_IN_MAX) {
-        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values, the most are %d", len, field,
+        return ng_fail(call, NG_EINVAL, "`%.*s` has %zu values; the maximum is %d", len, field,
                        term->value_count, NG_IN_MAX);
     }
     return NG_OK;
@@ -47,7 +47,7 @@ int query_check(struct ng_call *call, const struct ng_query *query, const char *
 {
     bool number = false;
     if (query->term_count > NG_TERMS_MAX) {
-        return ng_fail(call, NG_EINVAL, "a query has %zu conditions, the most are %d",
+        return ng_fail(call, NG_EINVAL, "a query has %zu conditions; the maximum is %d",
                        query->term_count, NG_TERMS_MAX);
     }
     if (query->sort.len > 0 && !find(collection, query->sort, true, &number)) {

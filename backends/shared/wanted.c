@@ -258,7 +258,7 @@ int wanted_parse(struct ng_call *call, struct ng_str text, struct wanted *ret)
     int rc = NG_OK;
     memset(ret, 0, sizeof(*ret));
     if (text.len > SEARCH_BYTES_MAX) {
-        return ng_fail(call, NG_ETOOLARGE, "the search text has %zu bytes, the most are %d",
+        return ng_fail(call, NG_ETOOLARGE, "the search text has %zu bytes; the maximum is %d",
                        text.len, SEARCH_BYTES_MAX);
     }
     while (rc == NG_OK && next_piece(text, &at, &piece, &quoted, &star)) {

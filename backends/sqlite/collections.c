@@ -311,22 +311,10 @@ bool values_next(struct ng_str blob, size_t *at, struct value *ret)
     memset(ret, 0, sizeof(*ret));
     ret->field = (int64_t)get_le(entry);
     ret->bytes = str_of((const char *)entry + ENTRY_HEAD, len);
-    switch (entry[8]) {
-    case VALUE_BYTES:
-        ret->kind = VALUE_BYTES;
-        break;
-    case VALUE_TEXT:
-        ret->kind = VALUE_TEXT;
-        break;
-    case VALUE_NUMBER:
-        ret->kind = VALUE_NUMBER;
-        if (len == 8) {
-            uint64_t bits = get_le(entry + ENTRY_HEAD);
-            memcpy(&ret->number, &bits, sizeof(bits));
-        }
-        break;
-    default:
-        ret->kind = VALUE_NULL;
+    ret->kind = entry[8];
+    if (ret->kind == VALUE_NUMBER && len == 8) {
+        uint64_t bits = get_le(entry + ENTRY_HEAD);
+        memcpy(&ret->number, &bits, sizeof(bits));
     }
     *at += ENTRY_HEAD + len;
     return true;
@@ -383,12 +371,9 @@ static void sql_has(sqlite3_context *context, int count, sqlite3_value **args)
     int64_t field = sqlite3_value_int64(args[1]);
     bool number = sqlite3_value_type(args[2]) == SQLITE_FLOAT;
     double wanted_number = 0.0;
+    struct ng_str wanted = str_of("", 0);
     if (number) {
         wanted_number = sqlite3_value_double(args[2]);
-    }
-    struct ng_str wanted;
-    if (number) {
-        wanted = str_of("", 0);
     } else {
         wanted = argument(args[2]);
     }

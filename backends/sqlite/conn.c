@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/minmax.h"
 
 static const char *const statement_sql[] = {
 #define STATEMENT_SQL(name, sql) sql,
@@ -143,14 +144,10 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
     do {
         rc = sqlite3_step(stmt);
     } while (rc == SQLITE_ROW);
-    /* save it: the rollback overwrites it in sqlite */
-    if (rc == SQLITE_DONE) {
-        conn->system_errno = 0;
-    } else {
-        conn->system_errno = errno;
-    }
+    conn->system_errno = errno; /* the rollback overwrites it in sqlite */
     int end = sqlite3_reset(stmt);
     if (rc == SQLITE_DONE) {
+        conn->system_errno = 0;
         return SQLITE_OK;
     }
     if (end != SQLITE_OK) {
@@ -178,12 +175,12 @@ static const char *way_out(int rc)
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-        return "check that the folder is there and that the gateway may write to it";
+        return "check that the folder exists and that the gateway may write to it";
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return "another program holds the file: end it, or try again";
     case SQLITE_IOERR:
-        return "check the disk and the system's log; writes go on when it works again";
+        return "check the disk and the system's log; writes continue when it works again";
     case SQLITE_TOOBIG:
         return "make the document smaller";
     default:
@@ -243,7 +240,7 @@ int conn_fail(struct conn *conn, struct ng_call *call, const char *doing)
     int rc = sqlite3_errcode(conn->sql);
     if (rc == SQLITE_INTERRUPT) {
         if (call->host->remaining_ms(call) <= 0) {
-            return ng_fail(call, NG_ETIMEOUT, "%s took longer than the call may", doing);
+            return ng_fail(call, NG_ETIMEOUT, "%s took longer than the call allows", doing);
         }
         return ng_fail(call, NG_ECANCELLED, "%s was cancelled", doing);
     }
@@ -459,8 +456,8 @@ int disk_hold_files(struct db *db, char *error, size_t error_max)
     db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
         (void)snprintf(error, error_max,
-                       "%.400s cannot be held (error %d): check that it is there, and how many "
-                       "files may be open",
+                       "%.400s cannot be kept open (error %d): check that it exists, and the "
+                       "limit of open files",
                        db->path, errno);
         return NG_EUNAVAILABLE;
     }
@@ -494,7 +491,7 @@ static int check_file(const char *path, int fd, char *error, size_t error_max)
                        path);
     } else if (number != 0) {
         (void)snprintf(error, error_max,
-                       "%.400s cannot be looked at (error %d): check its folder", path, number);
+                       "%.400s cannot be checked (error %d): check its folder", path, number);
     } else if (named.st_dev != held.st_dev || named.st_ino != held.st_ino ||
                held.st_nlink == 0) {
         (void)snprintf(error, error_max,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* disk.c - the disk around the store: is there room for the next write. */
+#include "core/base/minmax.h"
 #include "db.h"
 
 #include <sys/stat.h>
@@ -35,11 +36,7 @@ static uint64_t copy_bytes(struct conn *writer)
         bytes = column_u64(stmt, 0) * DB_PAGE_BYTES;
     }
     (void)sqlite3_reset(stmt);
-    uint64_t size = (uint64_t)status.st_size;
-    if (bytes <= size) {
-        return 0;
-    }
-    return bytes - size;
+    return bytes - u64_min(bytes, (uint64_t)status.st_size);
 }
 
 bool disk_takes_copy(struct conn *writer)

@@ -154,11 +154,10 @@ static int run(struct export *out)
     if (rc == NG_EINTERNAL) {
         rc = conn_fail(out->conn, out->call, "the export");
     } else if (rc != NG_OK) {
-        rc = ng_fail(
-            out->call, NG_EUNAVAILABLE,
-            "a revision in %s cannot be put together: run `notegate verify` and restore "
-            "from a backup",
-            out->conn->db->path);
+        rc = ng_fail(out->call, NG_EUNAVAILABLE,
+                     "a revision in %s cannot be rebuilt: run `notegate verify` and restore "
+                     "from a backup",
+                     out->conn->db->path);
     }
     state_done(&out->state);
     return rc;

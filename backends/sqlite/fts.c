@@ -413,8 +413,8 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection)
         if (call->host->cancelled(call)) {
             if (call->host->remaining_ms(call) <= 0) {
                 return ng_fail(call, NG_ETIMEOUT,
-                               "the search index could not be brought up to date in the call's "
-                               "time; it goes on by itself, try again");
+                               "the search index could not be updated within the time of the "
+                               "call; updating continues, try again");
             }
             return ng_fail(call, NG_ECANCELLED, "the search was cancelled");
         }

@@ -76,13 +76,23 @@ static bool same_key(const struct import *import, const struct ng_key *key)
            str_equal(bytes_str(&import->key[2]), key->id);
 }
 
+/* A document is complete once its newest revision was imported. */
+static int check_complete(const struct import *import, struct ng_call *call)
+{
+    if (import->revision == 0 || import->complete) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINVAL,
+                   "the import is incomplete: the newest revision of a document is missing");
+}
+
 /* Begins the next document. */
 static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *key)
 {
     struct import *import = db->import;
-    if (import->revision > 0 && !import->complete) {
-        return ng_fail(call, NG_EINVAL,
-                       "the import is not whole: a document's newest revision is missing");
+    int rc = check_complete(import, call);
+    if (rc != NG_OK) {
+        return rc;
     }
     txn_free(import->txn);
     import->txn = txn_new(db);
@@ -243,7 +253,7 @@ int import_record(void *self, struct ng_call *call, const struct ng_record *reco
 {
     struct db *db = self;
     if (db->import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was begun");
+        return ng_fail(call, NG_EINVAL, "no import was started");
     }
     switch (record->kind) {
     case NG_RECORD_REVISION:
@@ -265,12 +275,11 @@ int import_end(void *self, struct ng_call *call, bool keep)
     struct db *db = self;
     struct import *import = db->import;
     if (import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was begun");
+        return ng_fail(call, NG_EINVAL, "no import was started");
     }
     int rc = NG_OK;
-    if (keep && import->revision > 0 && !import->complete) {
-        rc = ng_fail(call, NG_EINVAL,
-                     "the import is not whole: a document's newest revision is missing");
+    if (keep) {
+        rc = check_complete(import, call);
     }
     uint64_t last_seq = import->last_seq;
     if (keep && rc == NG_OK) {

@@ -251,7 +251,7 @@ static int thin_doc(struct thin *thin)
         i = last + 1;
         if (rc == NG_OK && thin->call->host->cancelled(thin->call)) {
             rc = ng_fail(thin->call, NG_ETIMEOUT,
-                         "upkeep ran out of its time; it goes on at the next one");
+                         "maintenance reached its time limit; the next run continues it");
         }
     }
     state_done(&state);
@@ -282,7 +282,7 @@ static int drop_answers(struct db *db, struct ng_call *call, int64_t now_ms)
                          db->path);
         } else if (rc == NG_OK && changed == ANSWERS_STEP && call->host->cancelled(call)) {
             rc = ng_fail(call, NG_ETIMEOUT,
-                         "upkeep ran out of its time; it goes on at the next one");
+                         "maintenance reached its time limit; the next run continues it");
         }
     }
     return rc;

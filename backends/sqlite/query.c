@@ -306,8 +306,8 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
         }
         if (got == SQLITE_DONE) {
             return ng_fail(call, NG_EUNAVAILABLE,
-                           "an index of %s names a document that is not there: run `notegate "
-                           "verify` and restore from a backup",
+                           "an index of %s names a missing document: run `notegate verify` and "
+                           "restore from a backup",
                            conn->db->path);
         }
         struct ng_doc doc;

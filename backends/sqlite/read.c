@@ -44,8 +44,8 @@ static int fail_state(struct conn *conn, struct ng_call *call, uint64_t revision
 {
     if (rc == NG_EUNAVAILABLE) {
         return ng_fail(call, rc,
-                       "revision %llu cannot be put together: %s is damaged; run `notegate "
-                       "verify` and restore from a backup",
+                       "revision %llu cannot be rebuilt: %s is damaged; run `notegate verify` "
+                       "and restore from a backup",
                        (unsigned long long)revision, conn->db->path);
     }
     if (rc == NG_ENOTFOUND) {

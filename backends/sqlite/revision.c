@@ -97,7 +97,8 @@ void state_done(struct state *state)
     state->doc = 0;
 }
 
-/* ---- counts: only upkeep removes revisions, so a count goes on from the last known one ----
+/* ---- counts: only maintenance removes revisions, so a count continues from the last known one
+ * ----
  */
 
 uint64_t counts_now(struct db *db)
@@ -147,16 +148,11 @@ static int count_rows(struct conn *conn, int64_t doc, uint64_t from, uint64_t to
     (void)sqlite3_bind_int64(stmt, 1, doc);
     (void)bind_u64(stmt, 2, from);
     (void)bind_u64(stmt, 3, to);
-    int rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW) {
-        *ret = column_u64(stmt, 0);
-    } else {
-        *ret = 0;
+    if (sqlite3_step(stmt) != SQLITE_ROW) {
+        return SQLITE_ERROR;
     }
-    if (rc == SQLITE_ROW) {
-        return SQLITE_OK;
-    }
-    return SQLITE_ERROR;
+    *ret = column_u64(stmt, 0);
+    return SQLITE_OK;
 }
 
 int counts_between(struct conn *conn, int64_t doc, uint64_t from, uint64_t to, uint64_t thinned,

@@ -151,7 +151,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
     const struct ng_query *query = search->query;
     find.collection = collection_find(db, query->collection);
     if (find.collection == NULL || find.collection->columns == 0) {
-        return ng_fail(call, NG_EINVAL, "this collection has nothing that can be searched");
+        return ng_fail(call, NG_EINVAL, "this collection has no searchable fields");
     }
     int rc = terms_check(call, find.collection, query);
     find.by_rank = query->sort.data == NULL || query->sort.len == 0;

@@ -106,7 +106,7 @@ static int check_writable(struct db *db, struct ng_call *call)
     struct stat status;
     if (stat(dir, &status) != 0 || !S_ISDIR(status.st_mode)) {
         return ng_fail(call, NG_EUNAVAILABLE,
-                       "the folder %s is not there: make it, or set `data_dir` to another",
+                       "the folder %s does not exist: make it, or set `data_dir` to another",
                        dir);
     }
     if (access(dir, W_OK | X_OK) != 0) {
@@ -261,7 +261,7 @@ static const struct ng_option sqlite_options[] = {
         .name = "memory",
         .type = NG_OPTION_BOOL,
         .fallback = "false",
-        .help = "Keep everything in memory; nothing survives the process.",
+        .help = "true: keep all data in memory; it is lost when the process ends.",
     },
 };
 

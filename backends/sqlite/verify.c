@@ -98,7 +98,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
         }
         rc = state_load(check->conn, doc, revision, &check->state);
         if (rc == NG_EUNAVAILABLE || rc == NG_ENOTFOUND) {
-            report(check, "%s: revision %llu cannot be put together", name,
+            report(check, "%s: revision %llu cannot be rebuilt", name,
                    (unsigned long long)revision);
             rc = NG_OK;
             continue;
@@ -108,7 +108,7 @@ static int check_revisions(struct check *check, sqlite3_stmt *docs, const char *
                      (sqlite3_column_int(stmt, 2) & LOG_DELETED) != 0, hash);
         if (rc == NG_OK &&
             !str_equal(column_str(stmt, 3), str_of((const char *)hash, sizeof(hash)))) {
-            report(check, "%s: revision %llu is not what was written", name,
+            report(check, "%s: revision %llu does not match its hash", name,
                    (unsigned long long)revision);
         }
     }
@@ -151,7 +151,7 @@ static int check_values(struct check *check, sqlite3_stmt *docs, const char *nam
         missing = missing || sqlite3_step(stmt) != SQLITE_ROW;
     }
     if (missing || at == SIZE_MAX) {
-        report(check, "%s: the index of its fields is not right", name);
+        report(check, "%s: the index of its fields is wrong", name);
     }
     (void)sqlite3_finalize(stmt);
     return NG_OK;
@@ -169,7 +169,7 @@ static int check_doc(void *user, sqlite3_stmt *docs)
     content_hash(CONTENT_HASH_MIXED, column_str(docs, 13), column_str(docs, 14),
                  sqlite3_column_int(docs, 5) != 0, hash);
     if (!str_equal(column_str(docs, 15), str_of((const char *)hash, sizeof(hash)))) {
-        report(check, "%s: its present state is not what was written", name);
+        report(check, "%s: its present state does not match its hash", name);
     }
     int rc = check_revisions(check, docs, name);
     if (rc != NG_OK) {
@@ -230,7 +230,7 @@ static const struct stray strays[] = {
      "d.deleted=1 OR v.shelf<>d.shelf OR v.created_seq<>d.created_seq OR NOT CASE WHEN "
      "v.value=-1e999 THEN ng_field(d.fields,v.field) IS NULL ELSE "
      "ng_has(d.fields,v.field,v.value) END LIMIT 100",
-     "the index of fields has a value that the document ", " has not"},
+     "the index of fields has a value that the document ", " does not have"},
     {"SELECT d.doc FROM docs d LEFT JOIN shelves s ON s.shelf=d.shelf WHERE s.shelf IS NULL "
      "LIMIT 100",
      "the document ", " belongs to no collection and space"},
@@ -238,7 +238,7 @@ static const struct stray strays[] = {
      "docs "
      "WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT count(*) FROM docs WHERE "
      "shelf=s.shelf AND deleted=1) LIMIT 100",
-     "", ": the number of documents is not right"},
+     "", ": the number of documents is wrong"},
     {"SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta WHERE name='seq'),0) LIMIT "
      "100",
      "the change ", " is later than the last sequence number"},
@@ -277,7 +277,7 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         }
     }
     if (rc == NG_ETIMEOUT) {
-        rc = ng_fail(call, rc, "verifying %s took longer than the call may", db->path);
+        rc = ng_fail(call, rc, "verifying %s took longer than the call allows", db->path);
     } else if (rc != NG_OK && (sqlite3_errcode(check.conn->sql) & 0xff) == SQLITE_CORRUPT) {
         /* An unreadable file is itself the finding. */
         report(&check, "%.300s is damaged: %s; restore from a backup", db->path,

@@ -68,11 +68,8 @@ static int write_file_end(struct archive_out *out, const struct packed_file *fil
     archive_line_begin(out, "file_end");
     archive_line_int(out, "size", out->file_size);
     archive_line_bytes(out, "content", ng_str_of(hex));
-    if (file->changed) {
-        out->counts.changed++;
-        json_name(&out->writer, "changed");
-        json_bool(&out->writer, true);
-    }
+    archive_line_flag(out, "changed", file->changed);
+    out->counts.changed += file->changed;
     out->counts.files++;
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }

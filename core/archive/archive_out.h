@@ -30,6 +30,8 @@ void archive_line_begin(struct archive_out *out, const char *kind);
 /* Ends the line with the running hash of all earlier bytes as member `hash_name`. */
 int archive_line_end(struct archive_out *out, const char *hash_name, size_t hash_chars);
 void archive_line_int(struct archive_out *out, const char *name, uint64_t number);
+/* Only a flag that is set. */
+void archive_line_flag(struct archive_out *out, const char *name, bool flag);
 void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str bytes);
 
 /* archive_files.c: the roots' files. */

@@ -193,8 +193,7 @@ struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *l
 
 bool archive_take_flag(const struct ng_value *line, const char *name)
 {
-    const struct ng_value *value = json_get(line, name);
-    return value != NULL && value->type == NG_TYPE_TRUE;
+    return json_is(json_get(line, name), NG_TYPE_TRUE);
 }
 
 /* Updates `body` of the previous revision: unchanged if the member is missing, spliced if it is

@@ -85,6 +85,14 @@ void archive_line_int(struct archive_out *out, const char *name, uint64_t number
     json_int(&out->writer, (int64_t)number);
 }
 
+void archive_line_flag(struct archive_out *out, const char *name, bool flag)
+{
+    if (flag) {
+        json_name(&out->writer, name);
+        json_bool(&out->writer, true);
+    }
+}
+
 static void line_base64(struct archive_out *out, struct ng_str bytes)
 {
     struct buf text;
@@ -242,14 +250,8 @@ static int write_revision(struct archive_out *out, const struct ng_record *recor
         out->counts.documents++;
     }
     archive_line_int(out, "revision", doc->revision);
-    if (record->newest) {
-        json_name(&out->writer, "newest");
-        json_bool(&out->writer, true);
-    }
-    if (doc->deleted) {
-        json_name(&out->writer, "deleted");
-        json_bool(&out->writer, true);
-    }
+    archive_line_flag(out, "newest", record->newest);
+    archive_line_flag(out, "deleted", doc->deleted);
     archive_line_int(out, "seq", doc->seq);
     archive_line_int(out, "created_seq", doc->created_seq);
     archive_line_int(out, "created_ms", (uint64_t)doc->created_ms);

@@ -16,8 +16,8 @@
 /* Each heap of the C library keeps what its threads have freed from the others: with one for
  * each thread, the document cache would come to lie in all of them in turn. */
 #define ALLOC_HEAPS 4
-/* From this size on memory is mapped by itself; and so much may stay free at a heap's end. Both
- * would grow by themselves with what is freed. */
+/* Memory from this size on is mapped separately; so much may stay free at a heap's end. Without
+ * fixed values both would grow with freed memory. */
 #define ALLOC_MAPPED (1024 * 1024)
 #define ALLOC_KEPT (2 * 1024 * 1024)
 

@@ -113,11 +113,11 @@ static inline void *alloc_resize(void *memory, size_t bytes)
     return realloc(memory, bytes);
 }
 
-/* For a process that runs for long, before it starts threads: bounds the memory that the C
- * library keeps of what was freed. */
+/* For a process that runs for long, before it starts threads: bounds the freed memory that the
+ * C library keeps. */
 void alloc_settle(void);
-/* Gives the system back what was freed. Takes milliseconds, in which others may wait for
- * memory: for now and then, not on an event loop. */
+/* Returns freed memory to the system. Takes milliseconds, in which other threads may wait for
+ * memory: call it rarely, not on an event loop. */
 void alloc_trim(void);
 
 #endif

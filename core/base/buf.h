@@ -33,7 +33,7 @@ static inline void buf_done(struct buf *buf)
     buf->cap = 0;
 }
 
-/* Back to a length that it had; the error is taken back too: what came behind did not fit. */
+/* Truncates to an earlier length and clears the error: only the part behind it did not fit. */
 static inline void buf_cut(struct buf *buf, size_t len)
 {
     buf->len = len;

@@ -13,7 +13,7 @@
 #include "str.h"
 #include "utf8.h"
 
-/* Longest message and longest line, in bytes; what is longer is cut. */
+/* Longest message and longest line, in bytes; longer ones are cut. */
 #define LOG_MESSAGE_MAX 4096
 #define LOG_LINE_MAX ((size_t)16 * 1024)
 /* Kept free at the end of a line for closing it. */

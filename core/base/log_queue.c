@@ -55,7 +55,7 @@ static bool write_all(const char *data, size_t len)
             }
         }
         if (wrote <= 0) {
-            return false; /* nowhere to tell it */
+            return false; /* there is no place to report it */
         }
         data += wrote;
         len -= (size_t)wrote;

@@ -23,7 +23,7 @@ int log_queue_start(void);
 /* Writes what waits, as far as the reader takes it, and ends the thread: lines are written by
  * the thread that logs again. A no-op where it was not started. */
 void log_queue_stop(void);
-/* Waits until what is queued now is written, at most wait_ms. */
+/* Waits until the present queue is written, at most wait_ms. */
 void log_queue_flush(int64_t wait_ms);
 /* One whole line, written or queued or dropped. minor: of the access log. Any thread. */
 void log_queue_put(const char *line, size_t len, bool minor);

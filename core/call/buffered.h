@@ -8,7 +8,7 @@
 
 struct gateway;
 
-/* own: what the thing that grows here has already; one thing alone may take more than half.
+/* own: bytes that the growing object has already; one object alone may take more than half.
  * NG_EBUSY: there is no room, and nothing is taken. NG_EINTERNAL: out of memory. */
 int buffered_take(struct gateway *gateway, struct ng_str agent, size_t own, size_t count);
 void buffered_give(struct gateway *gateway, struct ng_str agent, size_t count);

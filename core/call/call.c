@@ -405,7 +405,7 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     staged->rc = code;
     staged->message = arena_copy(&call->arena, buf_str(&text));
     if (staged->message.data == NULL) {
-        /* All of the call's memory is used, which is often what is to be told. */
+        /* All of the call's memory is used, and that is often the failure to report. */
         call->arena.max += CALL_MESSAGE_RESERVE;
         staged->message = arena_copy(&call->arena, buf_str(&text));
         call->arena.max -= CALL_MESSAGE_RESERVE;

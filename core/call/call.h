@@ -115,7 +115,7 @@ enum call_phase { CALL_NEW = 0, CALL_ADMITTED, CALL_INLINE, CALL_ASYNC, CALL_DON
 enum call_flag {
     CALL_CANCELLED = 1,       /* the client left or cancelled, or the deadline passed */
     CALL_CANCEL_MASKED = 2,   /* the tool finishes all the same */
-    CALL_STAYS = 4,           /* its tool goes on when the client leaves */
+    CALL_STAYS = 4,           /* its tool continues when the client leaves */
     CALL_TIMED = 8,           /* timers.h ends it at its deadline, and cancels it then */
     CALL_WAITS = 16,          /* a commit or deferral was begun: NG_PENDING has an end */
     CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
@@ -205,7 +205,7 @@ struct call {
     int after_rc; /* how the call fails though its changes are made; NG_OK: it does not */
     struct ng_str after_text;
     struct pin *pins;
-    struct call_end *ends; /* the last asked is told first */
+    struct call_end *ends; /* the last registered is called first */
     struct idempotency_claim
         *idempotency; /* this call holds an idempotency key, see idempotency.h */
     bool memory_busy; /* its memory is in use, by its run or by a change function that runs
@@ -275,7 +275,7 @@ static inline bool call_details_are_open(const struct call *call)
 void call_move(struct call *call, enum call_phase to);
 
 /* A new call with one reference (the transport's). NULL: out of memory. The caller defaults to
- * agent "local", role admin, mode agent, no named space; a transport sets what it knows with
+ * agent "local", role admin, mode agent, no named space; a transport sets known values with
  * call_set_caller. */
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
@@ -327,8 +327,8 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
 /* Makes it the failure that it is. */
 int call_no_memory(struct call *call);
 
-/* Was anything refused that a tool or its reply asked of the call's memory? Then what it made
- * of the rest is not to be trusted: it is neither stored nor answered. */
+/* Did an allocation of the tool or its reply fail in the call's memory? Then its result may be
+ * incomplete: it is neither stored nor answered. */
 static inline bool call_lacks_memory(const struct call *call)
 {
     return call->arena.failed || call->arena.oom ||
@@ -355,11 +355,11 @@ static inline bool call_has_reply(const struct call *call)
     return call->staged.has_text || call_reply_is_open(call) || call->staged.parts != NULL;
 }
 
-/* The end of a call: closes what the tool wrote and checks it; then call->staged is what the
- * transport gets. */
+/* The end of a call: closes and checks the tool's output; then call->staged is the answer for
+ * the transport. */
 void call_complete_result(struct call *call);
-/* call_fit.c: a success whose answer has `size` bytes, more than limits.result. A change is
- * never told as a failure for the size of its answer. */
+/* call_fit.c: a success whose answer has `size` bytes, more than limits.result. The size
+ * of an answer never turns a change into a failure. */
 void call_fit_result(struct call *call, size_t size);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
@@ -372,8 +372,8 @@ static inline void call_pend(struct call *call)
 {
     call_set(call, CALL_WAITS);
     if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
-        /* Only the run itself: a failure it met before, and goes on after, is not the call's.
-         */
+        /* Only the failure of the run itself: an earlier failure that the tool handled is not
+         * the call's. */
         call->staged.rc = NG_OK;
     }
 }

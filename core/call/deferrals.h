@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * deferrals.h - the calls of one plugin that a deferral keeps from ending. One that is never
- * finished keeps its call's memory for good: their number and the age of the oldest are told in
- * /metrics. Any thread.
+ * finished keeps its call's memory for ever: /metrics shows their number and the age of the
+ * oldest. Any thread.
  */
 #ifndef NOTEGATE_CORE_DEFERRALS_H
 #define NOTEGATE_CORE_DEFERRALS_H

@@ -55,7 +55,7 @@ struct gateway {
     size_t module_count;
     int lock_fd;
     char *data_dir;
-    bool is_public;         /* other machines reach what it listens on */
+    bool is_public;         /* its address can be reached from other machines */
     bool serves_root;       /* root started it and it became a user: root is its owner, too */
     atomic_int active;      /* calls under way */
     atomic_bool stopping;   /* new calls are refused */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key.c - one key: its references, what it allows, its bucket of calls. */
+/* key.c - one key: its references, its rights, its token bucket. */
 #include "key.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * key.h - one bearer key as a value: its holder, what it allows, its rate, and its text. The
+ * key.h - one bearer key as a value: its holder, its rights, its rate, and its text. The
  * table of all keys is core/keys.
  */
 #ifndef NOTEGATE_CORE_KEY_H
@@ -15,7 +15,7 @@
 
 /* The collection of the documents of keys. */
 #define KEYS_COLLECTION "keys"
-/* Longest wait that a caller over its rate is told. */
+/* Longest wait that a caller over its rate is sent. */
 #define KEY_RETRY_MAX_S 3600
 #define KEY_ID_LEN 12
 #define KEY_HASH_BYTES 32
@@ -42,7 +42,7 @@ struct key {
     size_t tool_count;
     double rate;                    /* calls a second, bursts of twice that; 0: no limit */
     int64_t created_ms, expires_ms; /* expires_ms 0: never */
-    struct ng_str note, made_by;    /* absent: none; what an earlier version made has none */
+    struct ng_str note, made_by;    /* absent: none; keys of an earlier version have none */
     unsigned char hash[KEY_HASH_BYTES];
     atomic_bool revoked;
     /* The token bucket: under `lock`. */

@@ -47,7 +47,7 @@ static inline void metrics_add(atomic_uint_fast64_t *counter, uint64_t add)
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 void metrics_limit(struct metrics *metrics, enum metrics_limit limit, int64_t value);
-/* Adds to what is in use and returns the new value. */
+/* Adds to the use and returns the new value. */
 int64_t metrics_use(struct metrics *metrics, enum metrics_limit limit, int64_t change);
 /* Slot of a tool (its name is lent for good); call once per tool. */
 size_t metrics_tool(struct metrics *metrics, const char *name);
@@ -66,7 +66,7 @@ struct metrics_reader {
     bool (*sees)(void *user, const char *tool);
     void *user;
 };
-/* All of the above as text; the caller adds what it knows (store, backlog) behind it. reader
+/* All of the above as text; the caller appends its own figures (store, backlog). reader
  * NULL: all of it. */
 int metrics_print(struct metrics *metrics, const struct metrics_reader *reader,
                   struct buf *out);

@@ -83,7 +83,7 @@ static bool group_has_room(const struct pool *pool, struct lane *lane,
     return own == NULL || own->running + 1 < pool->group_share;
 }
 
-/* lane: NULL for what is resumed. Adds or takes back a task that runs. */
+/* lane: NULL for resumed tasks. Counts a running task, or removes it. */
 static void group_count(struct pool *pool, struct lane *lane, struct pool_group *group,
                         bool runs)
 {
@@ -438,7 +438,7 @@ void pool_stop(struct pool *pool)
     lock_take(&pool->lock);
     pool->stopping = true;
     pthread_cond_broadcast(&pool->work);
-    /* A worker may start another one while it runs what is left. */
+    /* A worker may start another one while it runs the remaining tasks. */
     while (pool->joined < pool->workers) {
         pthread_t thread = pool->threads[pool->joined++];
         lock_release(&pool->lock);

@@ -32,8 +32,8 @@ struct task {
 int pool_new(unsigned workers, unsigned queue, struct metrics *metrics, struct pool **ret);
 /* Another bound of the queue; what waits already stays. */
 void pool_set_queue(struct pool *pool, unsigned queue);
-/* Runs what is queued, then joins the workers: what is submitted afterwards is refused, what is
- * resumed never runs. */
+/* Runs the queue, then joins the workers: later submissions are refused, later resumed tasks
+ * never run. */
 void pool_stop(struct pool *pool);
 /* After the last submit and resume. NULL is a no-op. */
 void pool_free(struct pool *pool);

@@ -15,8 +15,8 @@ void quota_free(struct quota *quota);
 /* limit: how many there are just now. NG_EBUSY: all are taken, or this agent has half of them
  * (rounded up). NG_EINTERNAL: out of memory. */
 int quota_acquire(struct quota *quota, struct ng_str agent, size_t limit);
-/* The same for many at once, as bytes are. own: what the thing that grows here has already; one
- * thing alone may take more than half. */
+/* The same for many units at once, for example bytes. own: bytes that the growing object has
+ * already; one object alone may take more than half. */
 int quota_acquire_many(struct quota *quota, struct ng_str agent, size_t own, size_t count,
                        size_t limit);
 void quota_release_many(struct quota *quota, struct ng_str agent, size_t count);

@@ -223,8 +223,8 @@ static int poll_peers(struct cluster *cluster, struct call *call, struct peer_po
     int64_t now = clock_monotonic_ns();
     if (rc == NG_OK) {
         lock_take(&cluster->lock);
-        /* After a gap in polling the leases of the others start anew: their heartbeats were not
-         * seen. */
+        /* After a gap in polling the leases of the others start again: their heartbeats were
+         * not seen. */
         if (cluster->since_ns == 0 ||
             now - cluster->polled_ns > atomic_load(&cluster->lease_ns) / 2) {
             cluster->since_ns = now;

@@ -44,7 +44,7 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id);
  */
 int cluster_peers(struct cluster *cluster, struct call *call, struct ng_str **ret,
                   size_t *ret_count);
-/* From then on all others find this one. Before it leaves what they have to find. Waits. */
+/* From then on all others find this gateway. Their data must be ready before. Waits. */
 int cluster_announce(struct cluster *cluster, struct call *call);
 /* Does this gateway hold its lease? Else it must not continue work that only one may do. */
 bool cluster_has_lease(struct cluster *cluster);

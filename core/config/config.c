@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c - the declared keys and their values: matches what the sources say to what modules
- * declare, strongest source last. */
+/* config.c - the declared keys and their values: matches the values of the sources with the
+ * keys of the modules, strongest source last. */
 #include "config.h"
 
 #include <stdio.h>
@@ -362,7 +362,7 @@ int config_declare(struct config *config, const char *prefix, const struct ng_op
 
 /* ---- unknown keys ---- */
 
-/* How near a declared key is to what was written; SIZE_MAX: not near. */
+/* Distance of a declared key from the written name; SIZE_MAX: not similar. */
 static size_t config_distance(const struct config_key *key, const struct config_raw *raw)
 {
     bool env = raw->source == CONFIG_ENVIRONMENT;
@@ -462,7 +462,7 @@ static bool config_is_ours(const struct config *config, const struct config_raw 
     return len == 0 && !raw->is_null;
 }
 
-/* Before any module is loaded: what is wrong for sure. */
+/* Before any module is loaded: errors that no module can change. */
 static int config_check_ours(const struct config *config, struct buf *error)
 {
     for (const struct config_raw *raw = config->sources.first; raw != NULL; raw = raw->next) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* config_source.c - collects the values of file, environment and flags, and fills in what the
- * file brings in from elsewhere. */
+/* config_source.c - collects the values of file, environment and flags, and inserts variables
+ * and files. */
 #include "config_source.h"
 
 #include <errno.h>

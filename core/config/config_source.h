@@ -7,7 +7,7 @@
 #include "config_value.h"
 
 /* Largest configuration file; largest file brought in with ${file:...}; largest value; values
- * of all sources together; nesting of the file; bytes of the environment that are looked at. */
+ * of all sources together; nesting of the file; bytes of the environment that are read. */
 #define CONFIG_FILE_MAX ((size_t)1024 * 1024)
 #define CONFIG_SECRET_MAX ((size_t)64 * 1024)
 #define CONFIG_VALUE_MAX ((size_t)256 * 1024)
@@ -31,7 +31,7 @@ struct config_sources {
 
 int config_source_init(struct config_sources *sources, struct arena *arena,
                        char *const *variables, struct buf *error);
-/* The home folder: $HOME, else what the user's entry says; {NULL, 0}: not known. */
+/* The home folder: $HOME, else the user's entry; {NULL, 0}: not known. */
 struct ng_str config_source_home(struct config_sources *sources);
 /* A value of a variable; {NULL, 0}: not set. */
 struct ng_str config_source_env(const struct config_sources *sources, struct ng_str name);
@@ -53,7 +53,7 @@ int config_source_expand(struct config_sources *sources, struct ng_str text, str
 void config_source_where(const struct config_sources *sources, const struct config_raw *raw,
                          struct buf *error);
 
-/* config_yaml.c: adds what the YAML `text` of the file `path` says. */
+/* config_yaml.c: adds the values of the YAML `text` of the file `path`. */
 int config_yaml_read(struct config_sources *sources, struct ng_str text, struct buf *error);
 
 #endif

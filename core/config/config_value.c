@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* config_value.c - sizes, durations, numbers, words and lists of the configuration: parsing,
- * range checks, and the sentences that say what is wrong. */
+ * range checks, and their error messages. */
 #include "config_value.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ static struct ng_str config_trim(struct ng_str text)
     return text;
 }
 
-/* The digits at the beginning of `text`, and what is behind them. */
+/* The digits at the beginning of `text`, and the rest. */
 static int config_digits(struct ng_str text, int64_t *ret, struct ng_str *ret_rest)
 {
     int64_t value = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config_value.h - one value of the configuration: what was written and what it means. */
+/* config_value.h - one value of the configuration: its text and its meaning. */
 #ifndef NOTEGATE_CORE_CONFIG_VALUE_H
 #define NOTEGATE_CORE_CONFIG_VALUE_H
 

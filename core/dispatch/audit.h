@@ -15,8 +15,8 @@
 /* Bytes of the name of a client that a line tells. */
 #define AUDIT_CLIENT_MAX 128
 
-/* The end of a call: a line if it belongs there. rc: what its caller was told; where that was
- * TIMEOUT, the line also says what the tool then came to ("ended"). took_ns: since it came. */
+/* The end of a call: a line if it belongs there. rc: the code of the answer; for TIMEOUT, the
+ * line also has the later result of the tool ("ended"). took_ns: time since its arrival. */
 void audit_call(const struct call *call, int rc, int64_t took_ns);
 
 /* Events that are not calls: "reload", "key_add", "key_revoke", "refused". All texts may be

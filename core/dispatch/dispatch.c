@@ -47,7 +47,7 @@ static int dispatch_unknown(struct call *call)
         meant = registry_find(call->gateway->registry, near);
     }
     if (meant != NULL && !dispatch_allows(call, meant)) {
-        near = str_make(NULL, 0); /* it is not to know of it */
+        near = str_make(NULL, 0); /* do not reveal its existence */
     }
     call_fail(call, NG_EUNKNOWN_TOOL, "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     if (near.data != NULL) {
@@ -73,7 +73,7 @@ static int dispatch_parse(struct call *call)
     return NG_OK;
 }
 
-/* The text of arguments that came as a tree: what the tool's run() is given. */
+/* The text of arguments that came as a tree, for the tool's run(). */
 static int dispatch_print_args(struct call *call)
 {
     if (call->pub.args->text.data != NULL) {
@@ -173,7 +173,7 @@ static void dispatch_unlock(struct call *call)
     async_mutex_unlock(mutex);
 }
 
-/* True: the call goes on below. False: it was ended or is waiting for its key. */
+/* True: the call continues below. False: it has ended or waits for its key. */
 static bool dispatch_idempotency(struct call *call)
 {
     if (call->idempotency_key.len == 0 || call->read_only || call->step != NULL ||
@@ -274,7 +274,7 @@ static void dispatch_begin(struct task *task)
     }
 }
 
-/* The caller was let in and the tool is known; everything else waits for the arguments. */
+/* The caller is authenticated and the tool is known; all other checks need the arguments. */
 static void dispatch_unparsed(struct task *task)
 {
     struct call *call = call_of_task(task);

@@ -17,7 +17,7 @@
 #include "record.h"
 #include "timers.h"
 
-/* rc: what the caller was told. */
+/* rc: the code of the answer. */
 static void dispatch_account(struct call *call, int rc)
 {
     struct gateway *gateway = call->gateway;

@@ -65,7 +65,7 @@ static bool drop_nulls(struct call *call)
     if (!schema_drop_nulls(call->tool->params, args, &call->arena)) {
         return false;
     }
-    call->args_text = str_make(NULL, 0); /* printed anew */
+    call->args_text = str_make(NULL, 0); /* printed again */
     return true;
 }
 

@@ -42,7 +42,7 @@ struct recorder {
     struct record *first, **last;
     size_t count;
     unsigned in_flight;
-    int64_t stop_ns; /* 0: goes on; else when it ends at the latest */
+    int64_t stop_ns; /* 0: runs on; otherwise the latest time of its end */
     atomic_uint_fast64_t lost;
 };
 

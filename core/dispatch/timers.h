@@ -9,7 +9,7 @@ struct timers;
 
 /* upkeep() is to run on the timer thread every `upkeep_ms`; it must be quick. */
 struct timers *timers_new(void (*upkeep)(void *user), void *user, int64_t upkeep_ms);
-/* Only from now on: what upkeep() uses is there. */
+/* Only from now on: the members that upkeep() uses are set. */
 void timers_begin_upkeep(struct timers *timers);
 /* Joins the thread: no deadline ends a call any more; those still watched are cancelled, so
  * that their tools come to an end. Adding and removing go on working. */

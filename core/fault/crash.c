@@ -34,7 +34,7 @@
 #define CRASH_READ_MAX ((size_t)64 * 1024)
 #define CRASH_NAME_MAX 512
 #define CRASH_LINE_MAX 2048
-/* Return addresses looked at for a crash in a thread of a module's own. */
+/* Return addresses that are checked for a crash in a thread of a module's own. */
 #define CRASH_FRAMES_MAX 48
 #define CRASH_EXIT_STATUS 70 /* EX_SOFTWARE: a service manager starts the gateway again */
 
@@ -192,7 +192,7 @@ static void crash_frame_module(char *out, size_t size)
     }
 }
 
-/* False: no module is to blame, nothing was told. */
+/* False: no module caused it, nothing was reported. */
 static bool crash_tell(int number)
 {
     char module[CRASH_NAME_MAX] = "";
@@ -249,7 +249,7 @@ void crash_install(void)
     void *frame = NULL;
     struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_NODEFER};
     (void)sigemptyset(&action.sa_mask);
-    (void)backtrace(&frame, 1); /* loads what it needs while that is safe */
+    (void)backtrace(&frame, 1); /* loads its code while that is safe */
     for (size_t i = 0; i < NG_COUNT(crash_signals); i++) {
         (void)sigaction(crash_signals[i].number, &action, NULL);
     }
@@ -342,7 +342,7 @@ static size_t crash_read(const char *data_dir, char *text, size_t size)
     return (size_t)len;
 }
 
-/* Is this what the handler wrote of `module`? */
+/* Did the handler write this of `module`? */
 static bool equals_plain(const char *written, size_t len, const char *module)
 {
     size_t i = 0;

@@ -30,7 +30,7 @@ void crash_remember_in(const char *data_dir);
  * now_s, by the file in data_dir. *ret_loading: once at least while it was loaded. */
 unsigned crash_count(const char *data_dir, const char *module, int64_t now_s,
                      bool *ret_loading);
-/* Forgets what is older than that: the file is emptied where nothing younger is in it. */
+/* Drops older records: the file is emptied if it has no younger ones. */
 void crash_forget_old(const char *data_dir, int64_t now_s);
 
 #endif

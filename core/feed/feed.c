@@ -16,12 +16,12 @@
 #define FEED_TELL_MAX 64
 /* After which a reader asks the workers again that had no room for it. */
 #define FEED_RETRY_MS 100
-/* How often a store is looked at that other gateways write to: doubled from the first to the
- * last while nothing comes, and never more often than the first. */
+/* Poll interval of a store that other gateways write to: doubled from the first to the last
+ * while no events come. */
 #define FEED_POLL_FIRST_MS 20
 #define FEED_POLL_LAST_MS 250
 
-/* ---- what the store tells ---- */
+/* ---- events of the store ---- */
 
 /* ---- filters ---- */
 
@@ -148,7 +148,7 @@ static void feed_sleep(struct feed *feed)
     }
 }
 
-/* The same where the store is looked at. True: look. */
+/* The same for a poll of the store. True: poll. */
 static bool feed_sleep_shared(struct feed *feed)
 {
     while (feed->state != FEED_STOPPING) {
@@ -224,7 +224,7 @@ static void *feed_run(void *user)
 
 /* ---- reading ---- */
 
-/* Is everything behind `seq` in the ring, or still to come? Then the reader goes on there. */
+/* Is everything behind `seq` in the ring, or still to come? Then the reader continues there. */
 static bool go_live(struct feed_reader *reader)
 {
     struct feed *feed = reader->feed;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * feed.h - committed changes as they come: one ring of events for everybody, a cursor for each
- * reader.
+ * feed.h - committed changes as they come: one ring of events for all readers, a cursor for
+ * each.
  *
- * A reader gets every event that passes its filter exactly once, in the order of seq. What is
- * older than the ring is read from the store, on a worker; what a reader that is too slow has
- * lost from the ring ends it (it can open again at its position).
+ * A reader gets every event that passes its filter exactly once, in the order of seq. Events
+ * older than the ring are read from the store, on a worker; events that a reader that is too
+ * slow has lost from the ring ends it (it can open again at its position).
  */
 #ifndef NOTEGATE_CORE_FEED_H
 #define NOTEGATE_CORE_FEED_H
@@ -47,9 +47,9 @@ int feed_open(struct feed *feed, const struct feed_filter *filter, uint64_t sinc
 int feed_next(struct feed_reader *reader, const struct ng_event **ret);
 /* Writes an event; the same for every reader. Any thread. */
 typedef void feed_print_fn(struct buf *out, const struct ng_event *event);
-/* Adds the event that feed_next() gave last, as print() writes it: the first reader has that
- * done, the others get what it made. All readers of a feed that print name the same function.
- * On the thread of feed_next(). out->rc: out of memory, or full. */
+/* Adds the event that feed_next() gave last, as print() writes it: the first reader prints it,
+ * the others get the copy. All readers of a feed that print name the same function. On the
+ * thread of feed_next(). out->rc: out of memory, or full. */
 void feed_print(struct feed_reader *reader, feed_print_fn *print, struct buf *out);
 /* Everything up to this was given or is not wanted: where to resume. */
 uint64_t feed_position(const struct feed_reader *reader);

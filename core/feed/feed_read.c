@@ -11,7 +11,7 @@
 #include "core/call/gateway.h"
 #include "feed_types.h"
 
-/* One read: events looked at, bytes of those that are kept, time. */
+/* One read: events checked, bytes of the kept ones, time. */
 #define FEED_READ_EVENTS 1000
 #define FEED_READ_BYTES ((size_t)256 * 1024)
 #define FEED_READ_MS 60000
@@ -140,7 +140,7 @@ static int round_take(void *user, const struct ng_event *row)
     return round->rc != NG_OK || round->bytes >= FEED_READ_BYTES;
 }
 
-/* The end of a round. all: nothing follows that was committed before `mark` was looked at. */
+/* The end of a round. all: no event follows that was committed before `mark` was read. */
 static void round_end(struct feed_reader *reader, int rc, bool all, uint64_t mark)
 {
     struct feed *feed = reader->feed;

@@ -42,7 +42,7 @@ struct feed_event {
 enum feed_state { FEED_RUNNING = 0, FEED_ASLEEP, FEED_STOPPING };
 
 /* Locks in this order: readers_lock, reader->lock, lock. The committing thread takes only the
- * last, which is never held for more than a look at the ring. */
+ * last, which is held only for a short read of the ring. */
 struct feed {
     struct gateway *gateway;
     struct store *store;
@@ -57,7 +57,7 @@ struct feed {
     uint64_t first, pushed;
     uint64_t told;        /* the readers have been shown those before */
     uint64_t dropped_seq; /* events behind it are in the ring, or come later */
-    uint64_t last_seq;    /* of what was pushed */
+    uint64_t last_seq;    /* of the pushed events */
     uint64_t seen_seq;    /* a reader may have got it from the store before it was pushed */
     atomic_size_t reader_count; /* while there are none, the thread is not woken */
     atomic_size_t text_bytes;
@@ -134,7 +134,7 @@ int feed_read_submit(struct feed_reader *reader);
 void feed_read_forget(struct feed_reader *reader);
 void feed_read_cancel(struct feed_reader *reader);
 
-/* shared: into the ring what the store has more. On the feed's thread, without locks. */
+/* shared: new events of the store into the ring. On the feed's thread, without locks. */
 void feed_poll(struct feed *feed);
 
 #endif

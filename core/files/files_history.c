@@ -98,14 +98,15 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
     return buf_add_char(out, '}');
 }
 
-static bool copy_hash(const struct ng_value *value, char hash[FILES_HASH_SIZE])
+bool files_member_chars(const struct ng_value *object, const char *name, size_t size, char *ret)
 {
-    hash[0] = '\0';
-    if (value == NULL || value->type != NG_TYPE_STRING || value->text.len >= FILES_HASH_SIZE) {
+    struct ng_str text = json_get_text(object, name);
+    ret[0] = '\0';
+    if (text.data == NULL || text.len >= size) {
         return false;
     }
-    memcpy(hash, value->text.data, value->text.len);
-    hash[value->text.len] = '\0';
+    memcpy(ret, text.data, text.len);
+    ret[text.len] = '\0';
     return true;
 }
 
@@ -124,8 +125,8 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
         json_integer(json_get(value, "at"), &at) != NG_OK ||
         json_integer(json_get(value, "removed"), &removed) != NG_OK ||
         json_integer(json_get(value, "bytes"), &bytes) != NG_OK ||
-        !copy_hash(json_get(value, "before"), ret->before) ||
-        !copy_hash(json_get(value, "after"), ret->after) || op == NULL ||
+        !files_member_chars(value, "before", sizeof(ret->before), ret->before) ||
+        !files_member_chars(value, "after", sizeof(ret->after), ret->after) || op == NULL ||
         op->type != NG_TYPE_STRING || (former != NULL && former->type != NG_TYPE_STRING) ||
         kind < NG_UNDO_EDIT || kind > NG_UNDO_MOVE || at < 0 || removed < 0 || bytes < 0 ||
         (uint64_t)bytes > text->len) {

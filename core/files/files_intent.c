@@ -91,17 +91,6 @@ static int print_record(struct call *call, const struct file_record *record, str
     return buf_add_char(out, '}');
 }
 
-/* A text that does not fit was not written by this program; it becomes "". */
-static void member_chars(const struct ng_value *root, const char *name, size_t size, char *ret)
-{
-    struct ng_str text = json_get_text(root, name);
-    ret[0] = '\0';
-    if (text.len > 0 && text.len < size) {
-        memcpy(ret, text.data, text.len);
-        ret[text.len] = '\0';
-    }
-}
-
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret)
 {
@@ -135,9 +124,10 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     ret->has_answer = ret->answer.scope.len > 0 &&
                       json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
                       json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;
-    member_chars(root, "before", sizeof(ret->before), ret->before);
-    member_chars(root, "after", sizeof(ret->after), ret->after);
-    member_chars(root, "mark", sizeof(ret->mark), ret->mark);
+    /* A text that does not fit was not written by this program; it becomes "". */
+    (void)files_member_chars(root, "before", sizeof(ret->before), ret->before);
+    (void)files_member_chars(root, "after", sizeof(ret->after), ret->after);
+    (void)files_member_chars(root, "mark", sizeof(ret->mark), ret->mark);
     return NG_OK;
 }
 

@@ -306,7 +306,7 @@ static int walk_missing(struct walk *walk, struct ng_str part)
     return rc;
 }
 
-/* Ends the walk before it looks at a part inside a root without access: any further result
+/* Ends the walk before it reads a part inside a root without access: any further result
  * would reveal what exists there. Folders on the path to an accessible root are allowed. */
 static int walk_guard(struct walk *walk, struct ng_str part)
 {

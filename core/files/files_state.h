@@ -276,6 +276,10 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
 /* The previous content, from the present one. */
 int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
                      struct ng_str *ret);
+/* A text member as a C string of at most `size` bytes. False, and "": there is none that fits.
+ */
+bool files_member_chars(const struct ng_value *object, const char *name, size_t size,
+                        char *ret);
 int files_undo_print(struct buf *out, const struct file_undo *undo);
 int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct file_undo *ret);
 

@@ -66,11 +66,8 @@ void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
 static int64_t journal_integer(const struct ng_value *body, const char *name, int64_t fallback)
 {
     int64_t number = fallback;
-    const struct ng_value *value = json_get(body, name);
-    if (value != NULL && json_integer(value, &number) == NG_OK) {
-        return number;
-    }
-    return fallback;
+    (void)json_integer(json_get(body, name), &number);
+    return number;
 }
 
 static int journal_read_tags(struct arena *arena, const struct ng_value *body,

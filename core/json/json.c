@@ -19,7 +19,7 @@
 #define MEMBERS_PAIRWISE 12
 /* How much of a wrong token or name is shown in a message. */
 #define SHOWN_MAX 40
-/* Before each piece of yajl's memory: its size, for growing. */
+/* Before each block of yajl's memory: its size, for growing. */
 #define YAJL_HEADER sizeof(max_align_t)
 
 struct frame {
@@ -379,7 +379,7 @@ static int check_text(struct parser *parser, struct ng_str text)
     return 1;
 }
 
-/* yajl's words for what is common, in plainer ones. */
+/* Plainer words for common errors of yajl. */
 static const char *said_plainly(const char *reason)
 {
     static const char *const plain[][2] = {

@@ -32,8 +32,8 @@ struct json_error {
 
 #define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
 
-/* How many values a text has at most, for what it will need as a tree; it need not be JSON. The
- * text may come in pieces; zeroed before the first. */
+/* Maximum number of values of a text, for the size of its tree; it need not be JSON. The text
+ * may come in parts; zeroed before the first. */
 struct json_counter {
     size_t separators;
     bool in_string, is_escaped;
@@ -54,7 +54,7 @@ int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
                const struct ng_value **ret, struct json_error *error);
 
 /* The same of an object or array in a text that lives as long as the arena and does not change:
- * its tree points into it, and what the parser needs for itself is not left in the arena.
+ * its tree points into it, and the parser's own memory is not left in the arena.
  * Containers are printed as they came, if that is without line ends and tabs. */
 int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
                     const struct ng_value **ret, struct json_error *error);

@@ -9,8 +9,8 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 
-/* No double needs more digits than this to be rounded right, given that a last digit stands for
- * whatever is cut off. */
+/* No double needs more digits than this to be rounded right, because a last digit stands for
+ * all dropped digits. */
 #define DOUBLE_DIGITS 780
 
 __extension__ typedef unsigned __int128 wide_uint;
@@ -200,7 +200,7 @@ static double double_of(const struct json_decimal *decimal)
         text[len++] = next_digit(&at, decimal->end);
     }
     if (digits < decimal->count) {
-        text[len++] = '1'; /* the digits cut off are not zero */
+        text[len++] = '1'; /* the dropped digits are not zero */
     }
     int64_t exponent = decimal->point;
     if (exponent > 100000) {

@@ -6,8 +6,8 @@
 
 #include "json.h"
 
-/* Exponents are cut off here: far beyond what is compared exactly by contract, far from
- * overflowing when lengths of texts are added. */
+/* Exponents are cut off here: far beyond the numbers that are compared exactly by contract, far
+ * from overflowing when lengths of texts are added. */
 #define JSON_EXPONENT_MAX INT64_C(100000000000000000)
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keys.h - bearer keys: the name of an agent, and what it may do.
+ * keys.h - bearer keys: the name of an agent, and its rights.
  *
  * A key is "ng_" and an id and a secret; of the secret only a hash is kept, in a document of
  * the collection "keys". All keys are in memory too, so that checking one costs a look-up and

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/store/store.h"
@@ -68,11 +69,8 @@ static void use_learn(struct key *key, int64_t stored_ms, int64_t now_ms)
 static int64_t use_of(const struct ng_value *body)
 {
     int64_t used_ms = 0;
-    const struct ng_value *value = json_get(body, "used");
-    if (value == NULL || json_integer(value, &used_ms) != NG_OK || used_ms < 0) {
-        return 0;
-    }
-    return used_ms;
+    (void)json_integer(json_get(body, "used"), &used_ms);
+    return i64_max(used_ms, 0);
 }
 
 static int use_row(void *user, const struct ng_doc *row)

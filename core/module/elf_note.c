@@ -13,8 +13,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 
-/* Program headers and bytes of notes that are looked at: real modules have a dozen and some
- * hundred. */
+/* Maximum of program headers and bytes of notes: real modules have a dozen and some hundred. */
 #define ELF_HEADERS_MAX 128
 #define ELF_NOTES_MAX ((size_t)64 * 1024)
 #define ELF_OWNER "notegate"
@@ -80,7 +79,7 @@ static int elf_check_header(struct ng_str file, Elf64_Ehdr *header, struct buf *
     if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum > ELF_HEADERS_MAX) {
         return elf_fail(error, "has invalid program headers");
     }
-    /* Section headers stand at the end of a file: a download that was cut off lacks them. */
+    /* Section headers are at the end of a file: a truncated download lacks them. */
     uint64_t sections = (uint64_t)header->e_shnum * header->e_shentsize;
     if (header->e_shoff > file.len || sections > file.len - header->e_shoff) {
         return elf_fail(error, "is cut off: the file is shorter than its headers say");

@@ -18,7 +18,7 @@ bool elf_short_of(int error);
  * it is no module for this machine; NG_EINTERNAL: no memory, or no descriptor. `error`: what is
  * wrong, without the path. Nothing of the file runs. */
 int elf_note_read(const char *path, struct elf_note *ret, struct buf *error);
-/* The same in two steps: what is read is what was opened. */
+/* The same in two steps: the read file is the opened file. */
 int elf_note_open(const char *path, int *ret_fd, struct buf *error);
 int elf_note_read_file(int fd, struct elf_note *ret, struct buf *error);
 /* The same from a whole file in memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* loader.c - finds modules, refuses foreign ones by their note, maps them, and copies their
- * descriptors to today's layout (loader_check.c checks what they hold). */
+ * descriptors to today's layout (loader_check.c checks their content). */
 #include "loader.h"
 
 #include <dirent.h>
@@ -67,7 +67,7 @@ static int loader_find(const char *const *folders, const char *name, char *path,
     return NG_ENOTFOUND;
 }
 
-/* note: what the module says of itself, in its note or in its record. */
+/* note: the module's description of itself, in its note or in its record. */
 static int loader_check_numbers(const char *path, const struct elf_note *note,
                                 enum ng_module_kind kind, struct buf *error)
 {
@@ -281,7 +281,7 @@ void loader_close(struct module *module)
     free(module);
 }
 
-/* ---- what is there ---- */
+/* ---- installed modules ---- */
 
 struct loader_names {
     char **names;
@@ -308,7 +308,7 @@ static int loader_add_name(struct loader_names *list, const char *name, size_t l
     return NG_OK;
 }
 
-/* NG_EINTERNAL: it cannot be looked at just now. */
+/* NG_EINTERNAL: it cannot be checked now. */
 static int loader_is_kind(const char *folder, const char *file, enum ng_module_kind kind,
                           bool *ret)
 {

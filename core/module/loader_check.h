@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loader_check.h - does a copied descriptor hold what it must? */
+/* loader_check.h - checks a copied descriptor. */
 #ifndef NOTEGATE_CORE_LOADER_CHECK_H
 #define NOTEGATE_CORE_LOADER_CHECK_H
 
@@ -34,7 +34,7 @@ struct loader_form {
 
 /* NULL: an unknown kind. */
 const struct loader_form *loader_form_of(uint32_t kind);
-/* NG_EINVAL: `error` got what is missing, a sentence that begins after the module's path ("has
+/* NG_EINVAL: `error` has the fault, a sentence that begins after the module's path ("has
  * no `name`"). */
 int loader_check(const struct module *module, struct buf *error);
 

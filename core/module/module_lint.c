@@ -9,7 +9,7 @@
 #include "module_schema.h"
 
 /* The newest value or all bits of each enum. A module that was made for a newer gateway may
- * have others; what they stand for must not be taken for less. */
+ * have others; their meaning is unknown, so they are refused. */
 #define LINT_EFFECTS ((unsigned long)NG_EFFECT_RUNS)
 #define LINT_TOOL_FLAGS ((unsigned long)NG_TOOL_STAYS * 2 - 1)
 #define LINT_COLLECTION_FLAGS ((unsigned long)NG_COLLECTION_NO_HISTORY * 2 - 1)

@@ -17,7 +17,7 @@
 /* Objects of a schema, one in the other; deeper ones the parser refuses. */
 #define WALK_DEPTH JSON_DEPTH_DEFAULT
 
-/* Keywords that make no rule: annotations and what the compiler reads by itself. */
+/* Keywords without a rule: annotations and keywords that the compiler reads separately. */
 static const char *const other_words[] = {
     "$schema",        "$id",
     "$anchor",        "$dynamicRef",

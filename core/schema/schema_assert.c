@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* schema_assert.c - the keywords that look at one value alone. */
+/* schema_assert.c - the keywords that check one value alone. */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "schema_tree.h"
@@ -124,23 +125,19 @@ static bool assert_count(struct schema_checker *checker, const struct schema_rul
 {
     bool is_most = rule->keyword == SCHEMA_MAX_LENGTH || rule->keyword == SCHEMA_MAX_ITEMS ||
                    rule->keyword == SCHEMA_MAX_PROPERTIES;
-    uint64_t limit;
+    uint64_t limit = rule->least;
     if (is_most) {
         limit = rule->most;
-    } else {
-        limit = rule->least;
     }
     struct ng_str got = described;
     if (is_most ? count <= limit : count >= limit) {
         return true;
     }
-    const char *what;
+    const char *what = "an object";
     if (place->value->type == NG_TYPE_STRING) {
         what = "a string";
     } else if (place->value->type == NG_TYPE_ARRAY) {
         what = "an array";
-    } else {
-        what = "an object";
     }
     if (place->value->type == NG_TYPE_STRING && place->step != SCHEMA_STEP_NAME &&
         schema_records(checker)) {
@@ -152,19 +149,14 @@ static bool assert_count(struct schema_checker *checker, const struct schema_rul
                        unit, limit == 1 ? "" : "s");
 }
 
-/* Called before each item of a pattern. The match limit counts only backtracking and begins
- * anew at each place a match may start, so that walking over a long text from each of its
+/* Called before each item of a pattern. The match limit counts only backtracking and starts
+ * again at each place a match may start, so that walking over a long text from each of its
  * characters would go unnoticed. */
 static int count_work(pcre2_callout_block *block, void *context)
 {
     struct schema_checker *checker = context;
     size_t at = block->current_position;
-    size_t walked;
-    if (at > checker->work_at) {
-        walked = at - checker->work_at;
-    } else {
-        walked = checker->work_at - at;
-    }
+    size_t walked = size_max(at, checker->work_at) - size_min(at, checker->work_at);
     checker->work_left -= (int64_t)walked + 1;
     checker->work_at = at;
     if (checker->work_left < 0) {
@@ -238,10 +230,7 @@ static int by_hash(const void *a, const void *b)
     const struct item *left = a;
     const struct item *right = b;
     if (left->hash != right->hash) {
-        if (left->hash < right->hash) {
-            return -1;
-        }
-        return 1;
+        return (left->hash > right->hash) - (left->hash < right->hash);
     }
     return (left->index > right->index) - (left->index < right->index);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* schema_check.c - applying a compiled schema to a value: the keywords that hold schemas, and
- * what they evaluated. */
+ * the members they evaluated. */
 #include <stdlib.h>
 
 #include "core/base/str.h"
@@ -78,7 +78,7 @@ static bool check_child(struct schema_checker *checker, const struct schema_node
     return schema_check_node(checker, node, place, NULL);
 }
 
-/* Does it fit? What it evaluated is added to `marks` if so. Nothing is written down. */
+/* Does it fit? If so, adds the evaluated members to `marks`. Records no errors. */
 static bool try_node(struct schema_checker *checker, const struct schema_node *node,
                      const struct schema_place *place, struct schema_marks *marks)
 {
@@ -254,8 +254,8 @@ static bool check_properties(struct schema_checker *checker, const struct schema
 {
     bool fits = true;
     size_t index = 0;
-    /* By the members first, which is quick; only what is wrong is then said in the order of
-     * the schema. */
+    /* By the members first, which is fast; only errors are then reported in the order of the
+     * schema. */
     checker->silent++;
     for (const struct ng_value *member = place->value->first;
          member != NULL && fits && checker->rc == NG_OK; member = member->next, index++) {

@@ -389,8 +389,7 @@ static int compile_anchor(struct site *site)
     return NG_OK;
 }
 
-/* then and else without if, as the draft says, are not looked at, but may hold $id and $ref
- * targets. */
+/* then and else without if are ignored, as in the draft, but may hold $id and $ref targets. */
 static int compile_lone_branch(struct site *site)
 {
     struct schema_node *node = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* schema_refs.c - $id, $anchor and $ref: URIs put together (RFC 3986, 5.2) and their targets
- * found. */
+/* schema_refs.c - $id, $anchor and $ref: resolves URIs (RFC 3986, 5.2) and finds their targets.
+ */
 #include <stdio.h>
 
 #include "core/base/str.h"

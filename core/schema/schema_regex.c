@@ -89,12 +89,9 @@ static void translate_unicode(struct translation *t)
     if (value >= 0xd800 && value <= 0xdbff && next_is(t, "\\u")) {
         t->at += 2;
         long low = read_hex(t, 4);
-        bool paired = low >= 0xdc00 && low <= 0xdfff;
-        if (paired) {
+        if (low >= 0xdc00 && low <= 0xdfff) {
             value = 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00);
-        } else {
-            value = -1;
-        }
+        } /* else it stays half of a pair, which is no character */
     }
     add_code_point(t, value);
 }

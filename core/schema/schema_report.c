@@ -408,7 +408,7 @@ bool schema_fail_branches(struct schema_checker *checker, const struct schema_ru
         struct ng_str text = schema_text_types(checker, all);
         return schema_fail(checker, place, keyword, none, "%.*s", (int)text.len, text.data);
     }
-    /* The type leaves one branch to choose: what is wrong there is what is wrong. */
+    /* The type selects one branch: its errors are the errors. */
     if (admitting == 1 && schema_types_admitted(only) != 0) {
         return schema_check_node(checker, only, place, NULL) && false;
     }

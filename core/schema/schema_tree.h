@@ -69,7 +69,7 @@ enum schema_keyword {
         SCHEMA_KEYWORDS
 };
 
-/* Sets of types, for `type` and for what is said about it. */
+/* Sets of types, for `type` and its messages. */
 enum schema_types {
     SCHEMA_NULL = 1,
     SCHEMA_BOOLEAN = 2,
@@ -117,7 +117,7 @@ struct schema_node {
     struct schema_rule *rules; /* as in the text, unevaluated* last */
     /* Read by other rules: */
     struct schema_rule *by_keyword[SCHEMA_KEYWORDS];
-    bool unevaluated; /* has a rule that needs to know what the others evaluated */
+    bool unevaluated; /* has a rule that needs the members that others evaluated */
 };
 
 struct schema_regex {
@@ -220,7 +220,7 @@ struct schema_checker {
 
 bool schema_check_node(struct schema_checker *checker, const struct schema_node *node,
                        const struct schema_place *place, struct schema_marks *marks);
-/* A keyword that looks at the value alone. */
+/* A keyword that checks the value alone. */
 bool schema_assert(struct schema_checker *checker, const struct schema_node *node,
                    const struct schema_rule *rule, const struct schema_place *place);
 bool schema_matches(struct schema_checker *checker, const pcre2_code *regex, struct ng_str text,

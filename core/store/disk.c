@@ -21,7 +21,8 @@
 #include "core/base/utf8.h"
 
 #define DISK_TEXT_MAX ((size_t)1024)
-/* Once it was low, this much must be free: no line at each look at a disk on the border. */
+/* After it was low, this much must be free: otherwise a disk near the limit would log at each
+ * check. */
 #define DISK_ENOUGH_PERCENT 12
 #define DISK_TELL_MS ((int64_t)60 * 1000)
 /* After a refused write, so much more room ends the alarm before the next write proves it. */

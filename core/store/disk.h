@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * disk.h - the room for the gateway's data: how much is left, and writes that were refused for
- * want of it. Both are told in the log, at /readyz and /metrics. Any thread.
+ * disk.h - the room for the gateway's data: free space, and writes that were refused for lack
+ * of it. Both are reported in the log, at /readyz and /metrics. Any thread.
  */
 #ifndef NOTEGATE_CORE_DISK_H
 #define NOTEGATE_CORE_DISK_H
@@ -15,9 +15,9 @@
 struct disk;
 struct files;
 
-/* A file system with less of it free is told of. */
+/* A file system with less free space is reported. */
 #define DISK_LOW_PERCENT 10
-/* File systems of roots that are looked at. */
+/* File systems of roots that are checked. */
 #define DISK_ROOTS_MAX 16
 
 /* Bytes. */
@@ -35,7 +35,7 @@ void disk_describe(const struct disk_room *room, struct buf *out);
 struct disk *disk_new(const char *data_dir);
 /* NULL is a no-op. */
 void disk_close(struct disk *disk);
-/* Looks anew. Logs a warning when the disk has become low, and once a minute an error while
+/* Checks again. Logs a warning when the disk has become low, and once a minute an error while
  * writes are refused. Asks a local file system: may run on an event loop. */
 void disk_look(struct disk *disk);
 /* As it was at the last look; *ret_size: bytes of the files in the data directory. */

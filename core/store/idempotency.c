@@ -346,7 +346,7 @@ static struct idempotency_claim **idempotency_bucket(struct idempotency_table *t
     return &table->buckets[str_hash(scope) % IDEMPOTENCY_BUCKETS];
 }
 
-/* With the lock held: joins the holder's waiters, or says why not. */
+/* With the lock held: joins the owner's waiters, or reports the reason. */
 static enum idempotency_state idempotency_join(struct idempotency_claim *held,
                                                struct call *call, struct ng_str hash)
 {

@@ -37,12 +37,12 @@ int idempotency_adopt(struct call *call);
 /* Agent, space, tool and key, as answers are stored under. Lent for the call, which holds one.
  */
 struct ng_str idempotency_scope_of(const struct call *call);
-/* A name for what the call makes: the same for each repeat of it. {NULL, 0}: it has no key, or
+/* A name for the call's new documents: the same for each retry. {NULL, 0}: it has no key, or
  * memory is out. */
 struct ng_str idempotency_token(struct call *call);
 /* The call ended: waiting repeats go on. */
 void idempotency_end(struct call *call);
-/* The answer to store with the call's change, made of what was replied so far. Memory of the
+/* The answer to store with the call's change, made of the reply so far. Memory of the
  * call. */
 int idempotency_answer(struct call *call, struct ng_answer *ret);
 

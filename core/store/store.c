@@ -193,7 +193,7 @@ int store_assume_new(struct store *store, struct call *call, struct cached_doc *
     return NG_OK;
 }
 
-/* Shared: what the database has. Else: loads with its lock, so that no change is under
+/* Shared: reads the database. Otherwise loads with its lock, so that no change is under
  * way that the row might lag behind. */
 static int store_read_newest(struct store *store, struct call *call, const struct ng_key *key,
                              struct version **ret)

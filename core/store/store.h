@@ -56,7 +56,8 @@ int store_fields(struct arena *arena, const struct ng_collection *collection,
 /* See ng_host: same meaning. */
 int store_get(struct store *store, struct call *call, const struct ng_key *key,
               uint64_t revision, const struct ng_doc **ret_doc);
-/* Is this the whole text of a document that the call has got? Then it is there until it ends.
+/* Is this the whole text of a document that the call has read? Then it lives until the call
+ * ends.
  */
 bool store_lends(const struct call *call, struct ng_str text);
 int store_query(struct store *store, struct call *call, const struct ng_query *query,
@@ -125,7 +126,7 @@ int store_watch(struct store *store, const char *collection, store_watch_fn *wat
 /* It does not run any more when this returns. */
 void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);
-/* Shared documents: this event was seen; and what the backend says now (0: it cannot tell). */
+/* Shared documents: this event was seen; and the backend's present position (0: unknown). */
 void store_saw_seq(struct store *store, uint64_t seq);
 uint64_t store_look_seq(struct store *store);
 

@@ -62,7 +62,7 @@ void txn_take_back(struct store_txn *txn)
     txn->gave_revision = false;
 }
 
-/* The answer of the call's idempotency key, made of what was replied. */
+/* The answer of the call's idempotency key, made of the reply. */
 static int txn_answer(struct store_txn *txn, struct ng_answer *made,
                       const struct ng_answer **ret)
 {
@@ -174,7 +174,7 @@ int txn_attempt(struct store_txn *txn, bool *ret_settled)
                      "the changes before this one keep failing; try again");
 }
 
-/* The first attempt, on the caller's thread. NG_PENDING: it goes on by itself. */
+/* The first attempt, on the caller's thread. NG_PENDING: it continues in the background. */
 static int txn_start(struct store_txn *txn, bool *ret_settled)
 {
     int rc = txn_attempt(txn, ret_settled);

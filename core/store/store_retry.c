@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store_retry.c - shared stores: changes that another gateway was faster than are made again on
- * what it wrote, on threads of the store's own, one after the other in the order they came.
+ * store_retry.c - shared stores: a change that lost against another gateway is retried on that
+ * gateway's write, on threads of the store, in order of arrival.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #define STORE_CHAIN_COMMITS 16
 #define STORE_CHAIN_MIN_NS ((int64_t)20 * 1000000)
 
-/* ---- the list of what is due ---- */
+/* ---- the list of due retries ---- */
 
 /* With retry's lock. */
 static void retry_insert(struct store_retry *retry, struct store_txn *txn)
@@ -200,7 +200,7 @@ void store_retry_enlist(struct store_txn *txn)
     }
 }
 
-/* ---- the memory of the call: its run, and what is made again after it, take turns ---- */
+/* ---- the memory of the call: its run and later retries take turns ---- */
 
 void store_run_begins(struct store *store, struct call *call)
 {

@@ -103,7 +103,8 @@ int txn_run(struct store_txn *txn)
 
 /* ---- queueing and the end ---- */
 
-/* The next versions become the newest ones, unless what they were made of has failed meanwhile.
+/* The next versions become the newest ones, unless the versions they depend on have failed
+ * meanwhile.
  */
 static bool txn_publish(struct store_txn *txn)
 {

@@ -20,7 +20,7 @@ struct txn_doc {
     bool locked;
 };
 
-/* The answer of a call as it was before the functions ran: what they replied can be taken back.
+/* The answer of a call before the functions ran: their replies can be rolled back.
  */
 struct reply_snapshot {
     struct result staged;
@@ -84,7 +84,7 @@ struct store_txn {
 
     /* Shared stores only: running again. */
     const struct ng_answer *given; /* the answer to keep, or NULL */
-    struct reply_snapshot before;  /* the call's answer, without what the functions replied */
+    struct reply_snapshot before;  /* the call's answer, without replies of the functions */
     struct reply_mark first, last; /* before and after they ran last */
     bool gave_revision;
     unsigned rounds; /* commits that another gateway was faster than */
@@ -103,7 +103,7 @@ struct store_txn {
 /* ---- txn_doc.c ---- */
 
 int txn_no_memory(struct call *call);
-/* Takes back what the last run made. */
+/* Rolls back the last run. */
 void txn_doc_reset(struct txn_doc *doc);
 /* Runs the function against cached->newest. NG_PENDING: a shared store, and what this would be
  * made of has failed: txn->wait_for. */
@@ -122,10 +122,10 @@ int txn_lock(struct store_txn *txn);
 void txn_unlock(struct store_txn *txn);
 /* Runs all functions. */
 int txn_run(struct store_txn *txn);
-/* Makes the batch of what they made. */
+/* Makes the batch of their versions. */
 int txn_batch(struct store_txn *txn, const struct ng_answer *answer);
-/* Queues it; what the functions made is the newest state then. *ret_retry: it is not, the
- * state they saw has failed meanwhile. */
+/* Queues it; the new versions are the newest state then. *ret_retry: not queued, because the
+ * state they read has failed meanwhile. */
 int txn_queue(struct store_txn *txn, bool *ret_retry);
 void store_batch_ended(struct store *store);
 /* Nothing changed and nothing is queued before it: there is nothing to wait for. */
@@ -133,7 +133,7 @@ bool txn_is_settled(struct store_txn *txn);
 
 /* ---- store_change.c ---- */
 
-/* Takes back what the functions replied when they ran last. */
+/* Rolls back the functions' replies of the last run. */
 void txn_take_back(struct store_txn *txn);
 void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call);
 /* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.

@@ -104,7 +104,7 @@ struct cached_doc {
     struct lock lock;                       /* one change function at a time */
     /* The rest under the table's lock. */
     struct version *committed; /* NULL: not loaded */
-    struct version *newest;    /* the committed one, or what is queued behind it */
+    struct version *newest;    /* the committed one, or the newest queued one */
     unsigned queued;           /* changes on their way to the disk */
     unsigned users;            /* transactions that hold a pointer to this document */
     /* Shared stores: */
@@ -114,7 +114,7 @@ struct cached_doc {
     int64_t chain_ns;        /* since when there is always something queued */
     bool read_now;           /* `committed` was read by the holder of the lock */
     bool stale;              /* read it again before the next change is made of it */
-    bool yielding;           /* nothing is queued behind what is queued */
+    bool yielding;           /* no further change is queued */
     int poisoned; /* a queued change failed: those built on it will too, until queued is 0 */
     bool in_lru;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* store_upkeep.c - removes what is old: history beyond history.keep, stored answers; and the
- * clock for it, as the system's clock may be wrong for a while. */
+/* store_upkeep.c - removes old data: history beyond history.keep, stored answers; and keeps a
+ * clock for it, because the system's clock may be wrong for a while. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
@@ -8,10 +8,10 @@
 #include "store.h"
 #include "store_types.h"
 
-/* From one thinning of history to the next: it looks at every document. */
+/* Interval between two thinnings of history: each reads every document. */
 #define STORE_THIN_MS (INT64_C(60) * 60 * 1000)
-/* Events that are looked at for the newest time; where all of them are quiet, among so many
- * times more before them. */
+/* Events that are read for the newest time; if all of them are quiet, so many times more before
+ * them. */
 #define CLOCK_EVENTS 1000
 #define CLOCK_EVENTS_MORE 100
 /* A clock that is ahead is believed when it was for so long, by an amount that moved less. */

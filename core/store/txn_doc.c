@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* txn_doc.c - one document of a change: its function, the version that it makes, and what
- * the backend gets of it. */
+/* txn_doc.c - one document of a change: its function, the version that it makes, and its row
+ * for the backend. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
@@ -15,8 +15,8 @@ int txn_no_memory(struct call *call)
 
 /* ---- the next version and its put ---- */
 
-/* A tool that replaces a whole text often changes little of it: what is equal at both ends of
- * its splice is not kept again. */
+/* A tool that replaces a whole text often changes little of it: equal bytes at both ends of its
+ * splice are not stored again. */
 static struct ng_splice splice_narrow(struct ng_str from, struct ng_splice splice)
 {
     struct ng_splice inner = splice_between(
@@ -237,7 +237,7 @@ int txn_doc_run(struct store_txn *txn, struct txn_doc *doc)
         }
         return call_fail(txn->call, NG_EINTERNAL, "a change function returned %d", rc);
     }
-    /* A call that has failed already only puts right what it had begun. */
+    /* A call that has failed already only cleans up its own work. */
     if (doc->draft.rc != NG_OK ||
         (txn->call->staged.rc == NG_OK && call_lacks_memory(txn->call))) {
         return txn_no_memory(txn->call);

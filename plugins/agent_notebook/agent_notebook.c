@@ -49,7 +49,7 @@ static void agent_notebook_stop(void *self)
     }
 }
 
-/* ---- what the plugin declares ---- */
+/* ---- declarations of the plugin ---- */
 
 static const struct ng_tool agent_notebook_tools[] = {
     {

@@ -146,8 +146,8 @@ int editor_fail_size(struct ng_call *call, uint64_t bytes, uint64_t max)
 
 struct ng_str editor_warning(struct ng_call *call, struct ng_str path, const char *what)
 {
-    return call->host->format(call,
-                              "Warning: %.*s cannot be edited: %s. Bytes that are no text are "
-                              "shown as U+FFFD.\n",
-                              (int)path.len, path.data, what);
+    return call->host->format(
+        call,
+        "Warning: %.*s cannot be edited: %s. Bytes that are not text are shown as U+FFFD.\n",
+        (int)path.len, path.data, what);
 }

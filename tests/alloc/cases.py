@@ -21,7 +21,7 @@ class Case:
         # slow: seconds for each; exact: two answers to it are the same, but for numbers and ids.
         self.writes, self.short, self.exact, self.slow, self.kernel = writes, short, exact, slow, False
         self.codes = ()  # with which it may fail as well
-        self.busy = False  # what was interrupted is finished first, and until then it is told so
+        self.busy = False  # an interrupted restore is finished first; until then calls are refused
 
 
 def case(name, send, **more):
@@ -210,7 +210,7 @@ def running(world, mark):
 
 
 def ended(world, mark, answer):
-    """What runs in the background is saved before a run that came later is answered."""
+    """Outputs of a background run are saved before a later run is answered."""
     del answer
     running(world, mark)
 
@@ -219,7 +219,7 @@ def with_kernel(label, name, before=running, slow=False, **arguments):
     tool(label, name, lambda w, m: {"notebook": str(w.files / "kernel.ipynb"), **arguments}, before=before, exact=False,
          slow=slow)
     CASES[-1].kernel = True
-    # What fails between the gateway and the kernel is the kernel's failure.
+    # A failure between the gateway and the kernel counts as a failure of the kernel.
     CASES[-1].codes = ("CELL_FAILED", "KERNEL_FAILED")
 
 
@@ -385,7 +385,7 @@ case("events resumed", events("/v1/events?collection=notebook", {"Last-Event-ID"
 
 
 def mcp(label, method, params=None, **more):
-    """The same over both eras."""
+    """The same over the handshake and the stateless protocol."""
     def made(world, mark):
         return params(world, mark) if callable(params) else params
     newer, older = more.pop("newer", True), more.pop("older", True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the preloaded failing_alloc.c is told, and what it says: one page that both have mapped."""
+"""Settings and results of the preloaded failing_alloc.c: one page that both have mapped."""
 import mmap
 import os
 import pathlib
@@ -55,7 +55,7 @@ class Control:
         return Maps(f"{self.path}.maps")
 
     def frames(self):
-        """Addresses of the code that wanted what it did not get, innermost first."""
+        """Addresses of the code whose allocation failed, innermost first."""
         return [self.get(FIRST_FRAME + i) & (1 << 64) - 1 for i in range(min(self.get(DEPTH), FRAMES))]
 
 

@@ -45,13 +45,13 @@ static struct control *control;
 /* Beside the control file: a copy of /proc/self/maps, by which frames are found when the
  * process is gone. */
 static char maps_path[MAPS_PATH_MAX];
-/* Where our own code is. Modules come and never go, so that these are only ever added. */
+/* Address ranges of our own code. Modules are never unloaded, so ranges are only added. */
 static struct range ranges[RANGES_MAX];
 static atomic_size_t range_count;
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 static atomic_ullong known_modules;
 
-/* The sanitizer's, where it is there: what it did not give it does not take back. */
+/* The sanitizer's allocator, if present: it does not free memory that it did not allocate. */
 void *__interceptor_malloc(size_t size) __attribute__((weak));
 void *__interceptor_calloc(size_t count, size_t size) __attribute__((weak));
 void *__interceptor_realloc(void *old, size_t size) __attribute__((weak));
@@ -220,7 +220,7 @@ void *realloc(void *old, size_t size)
                                          : __libc_realloc(old, size);
 }
 
-/* Their memory is made in libc, on behalf of who calls them. */
+/* libc allocates their memory on behalf of their caller. */
 
 char *strndup(const char *text, size_t max)
 {

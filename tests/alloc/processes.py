@@ -28,7 +28,7 @@ SHARED = ("--space", "shared")
 
 
 class Found(Exception):
-    """What a failed allocation brought to light."""
+    """Faults found by a failed allocation."""
 
 
 class Done:
@@ -53,7 +53,7 @@ class Command:
         self.served, self.empty, self.judge = served, empty, judge or same
 
 
-# ---- is what it says right?
+# ---- is its message right?
 
 
 def same(_place, _mark, done, want):
@@ -65,7 +65,7 @@ def same(_place, _mark, done, want):
 
 
 def checked(place, mark, done, want):
-    """`check` says in a line of its own what is not good."""
+    """`check` reports each fault in its own line."""
     if done.code != FAILED or not (done.out.strip() or done.err.strip()):
         same(place, mark, done, want)
 
@@ -78,7 +78,7 @@ def spoken(_place, _mark, done, _want):
             answered.add(json.loads(line).get("id"))
         except ValueError as error:
             raise Found(f"a line that is no message: {line[:300]!r}") from error
-    # Who cannot read a message for want of memory does not know its id.
+    # A process that has no memory to read a message does not know its id.
     unnamed = any('"id":null,"error"' in line for line in done.out.splitlines())
     if done.code == 0 and not {1, 2, 3} <= answered and not unnamed:
         raise Found(f"{sorted({1, 2, 3} - answered)} have no answer: {done}")
@@ -143,7 +143,7 @@ def is_restored(place, _mark, done):
 
 
 def talk(mark):
-    """What a client of `mcp` says."""
+    """Messages of a client of `mcp`."""
     messages = [
         {"id": 1, "method": "initialize", "params": {"protocolVersion": PROTOCOL, "capabilities": {},
                                                      "clientInfo": {"name": "sweep", "version": "1"}}},
@@ -264,7 +264,7 @@ class Place:
             self.gateway.communicate()
             self.gateway = None
 
-    # ---- what is there
+    # ---- stored data
 
     def lines(self, mark):
         return self.must(self.run(["call", "notebook", "mode=read", "name=sweep", *SHARED])).out.count(mark)

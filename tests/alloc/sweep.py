@@ -32,12 +32,12 @@ def all_numbers(_case=None):
     yield from range(EACH, NUMBERS_MAX, THEN_EVERY)
 
 
-# How long what was interrupted may take to be finished.
+# Time limit for finishing an interrupted operation.
 BUSY_SECONDS = 60
 
 
 class Found(Exception):
-    """What a failed allocation brought to light."""
+    """Faults found by a failed allocation."""
 
 
 class Sweep:
@@ -57,7 +57,7 @@ class Sweep:
         return self.current
 
     def baseline(self, case):
-        """What it answers and writes when nothing fails."""
+        """Answers and writes if no allocation fails."""
         world, mark = self.world, self.mark()
         self.prepare(case, mark)
         since, _ = world.written(self.seq)
@@ -164,7 +164,7 @@ class Sweep:
         self.seq, _ = self.world.written(0)
 
     def leave(self, case):
-        """What a request that was found out may have left."""
+        """Data that a failed request may have left."""
         try:
             if case.after:
                 case.after(self.world, self.current, NOTHING)

@@ -13,11 +13,11 @@ META = {"io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "extensions": {TASKS: {}}},
         "io.modelcontextprotocol/clientInfo": {"name": "sweep", "version": "1"}}
 INTERNAL = -32603
-# What an answer may have that is another one each time.
+# Members of an answer that differ each time.
 VARIES = re.compile(r'\b[0-9a-z]{12}\b|[0-9a-f]{8,}|"id":"[^"]*"|[A-Za-z0-9_-]{22,}|\d+')
 
 
-# What was not delivered yet to a journal of its own, where that takes a moment.
+# Events that were not yet delivered to a journal of its own, where delivery takes a moment.
 BACKLOG = re.compile(r'"backlog":\d+,?')
 
 
@@ -38,7 +38,7 @@ class Answer:
         self.code = None
 
     def same(self):
-        """What two answers to the same request have in common."""
+        """The common members of two answers to the same request."""
         text = self.text
         if not self.ok and self.status >= 400:
             # Without memory an error may come without its hint.
@@ -170,7 +170,7 @@ class Wire:
             "MCP-Protocol-Version": OLDER, "Mcp-Session-Id": self.session}))
 
     def events(self, path):
-        """Of a stream on a connection of its own, until who asks has enough."""
+        """Events of a stream on its own connection, until the caller has enough."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
         try:
             connection.request("GET", path, headers={"Accept": "text/event-stream", "Authorization": f"Bearer {self.key}"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A gateway whose allocations fail, with all plugins, and what is on its disk."""
+"""A gateway whose allocations fail, with all plugins, and the data on its disk."""
 import hashlib
 import json
 import os
@@ -92,12 +92,12 @@ class World:
         self.database.close()
 
     def meet(self):
-        """A session of the older era."""
+        """A session of the handshake protocol."""
         assert self.wire.initialize().ok
         self.must(self.wire.notify("notifications/initialized"))
 
     def fill(self):
-        """What the cases read."""
+        """Documents that the cases read."""
         for arguments in ({"mode": "create", "name": "sweep"}, {"mode": "write", "name": "sweep", "newStr": "1\n2\n3\n"}):
             self.must(self.wire.tool("notebook", arguments, {"X-Notegate-Space": "shared"}))
         shared = {"X-Notegate-Space": "shared"}
@@ -173,10 +173,10 @@ class World:
         self.kernel_of = self.process.pid
         return False
 
-    # ---- what is on disk
+    # ---- data on disk
 
     def written(self, since):
-        """(the newest sequence number, what was written after `since`)"""
+        """(the newest sequence number, writes after `since`)"""
         rows = self.database.execute(
             "SELECT log.seq, shelves.collection, log.tool, log.action FROM log JOIN docs USING (doc) "
             "JOIN shelves USING (shelf) WHERE log.seq > ? ORDER BY log.seq", (since,)).fetchall()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same gateway on MongoDB and Redis. What was written is asked of it, when nothing fails any more."""
+"""The same gateway on MongoDB and Redis. Reads its writes back when no allocation fails any more."""
 import pathlib
 import sys
 

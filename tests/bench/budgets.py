@@ -15,7 +15,7 @@ from rig import (Bare, Gateway, SdkServer, Streams, body_of, least_of, load, med
 STREAMS = 1000
 READ = {"mode": "read", "name": "notes"}
 ACCEPT = "Accept: application/json, text/event-stream"
-# The eras of MCP, newest first: version, what it is called in the table, path at the SDK's server.
+# The protocol versions of MCP, newest first: version, name in the table, path at the SDK's server.
 ERAS = {"mcp": ("2026-07-28", "MCP tools/call", "/v2"), "mcp session": ("2025-11-25", "MCP tools/call, 2025-11-25", "/v1")}
 
 

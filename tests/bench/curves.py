@@ -17,7 +17,7 @@ import rig
 
 CONNECTIONS = 8
 WARM_SECONDS = 0.3
-# A gateway that used less of a core than this share for so many seconds has ended what it does behind its answers.
+# A gateway that used less of a core than this share for so many seconds has finished its background work.
 SETTLED_SECONDS, SETTLED_SHARE = 0.3, 0.05
 # Seconds that one point may take, growing included.
 SHORT_POINT, LONG_POINT = 180, 1800
@@ -29,7 +29,7 @@ class Late(SystemExit):
 
 
 class Bench:
-    """What all curves measure with."""
+    """Tools for the measurements of all curves."""
 
     def __init__(self, out, binary, args):
         self.out, self.binary = out, binary
@@ -58,7 +58,7 @@ class Bench:
             wanted *= 4  # the machine is busy with something else
 
     def settle(self, server):
-        """What the gateway does behind its answers (search index, references) would be counted with what is measured next."""
+        """Work of the gateway after its answers (search index, references) would be counted in the next measurement."""
         used = rig.cpu_seconds(server.pid)
         while True:
             time.sleep(min(self.left(), SETTLED_SECONDS))
@@ -87,7 +87,7 @@ def tool(name, arguments, **options):
 
 
 def disk_bytes(folder):
-    """What the files below take on disk."""
+    """Disk space of the files below."""
     return sum(os.lstat(os.path.join(path, name)).st_blocks * 512 for path, _, names in os.walk(folder) for name in names)
 
 
@@ -114,7 +114,7 @@ class Curve:
     def point(self, size):
         raise NotImplementedError
 
-    # ---- what it uses ----
+    # ---- resources ----
 
     def gateway(self, *sets, **options):
         """A gateway that ends with the curve."""

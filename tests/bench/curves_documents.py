@@ -75,7 +75,7 @@ class Grown(Curve):
             self.add("p99 at full speed", "ms", name, size, ours["p99_ms"], base["p99_ms"], f"the same with {BASE:,} documents")
         memory, base = (rig.memory_mib(gateway.pid) for gateway in (self.grown, self.base))
         self.add("memory", "MiB PSS", "after these calls", size, memory, base, f"the same with {BASE:,} documents")
-        # What the measuring wrote is not counted as the next size's.
+        # Writes of the measurement do not count for the next size.
         self.grown.stop(keep=True)
         self.disk = (size, disk_bytes(self.grown.data))
         self.grown.start()
@@ -171,7 +171,7 @@ class Entries(Grown):
             make = self.file("page", lambda: tool("notebook_create", self.page("Page ++++++++")))
             before = rig.cpu_seconds(gateway.pid)
             self.bench.load(gateway, WRITERS, make, count=size - have)
-            # What the writes left for the full-text index is a part of them.
+            # Deferred work for the full-text index counts as part of the writes.
             self.ask(gateway)
             if gateway is self.grown:
                 self.add("CPU per call", "µs", "create, index included", size,

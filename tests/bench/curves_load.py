@@ -30,7 +30,7 @@ class Loaded(Curve):
         self.bench.load(self.server, CONNECTIONS, self.read, seconds=self.bench.warm)
 
     def plain(self):
-        """What a plain writer does for as long."""
+        """Writes of a plain writer in the same time."""
         folder = tempfile.mkdtemp(prefix="notegate-bench-")
         try:
             done = subprocess.run([os.path.join(self.bench.out, "plain_writer"), os.path.join(folder, "plain.db"),

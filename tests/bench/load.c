@@ -37,7 +37,7 @@
 #define MARKS_MAX 8
 #define NUMBER_END 100000000
 
-/* What a mark in the request becomes. */
+/* Replacement of a mark in the request. */
 enum mark_kind {
     MARK_OWN,
     MARK_ALL,
@@ -283,7 +283,7 @@ static double percentile(const struct load *load, double share)
     return (double)load->samples[at] / 1000.0;
 }
 
-/* What was seen since the last time, and begins anew. */
+/* Returns the counts since the last call, and resets them. */
 static void load_print(struct load *load, int64_t now)
 {
     double seconds = (double)(now - load->part_ns) / 1e9;

@@ -91,7 +91,7 @@ def marker(kind, x, y, colour, title):
 
 
 def frame(x, y, x_label, y_label):
-    """Grid, numbers at the axes, and what they count."""
+    """Grid, numbers and labels of the axes."""
     parts = []
     for tick in x.ticks:
         at = x.at(tick)
@@ -144,7 +144,7 @@ def svg(title, x_label, y_label, series, limits=(), x_log=None, y_log=None, mark
 
 
 def key(names, marked=True):
-    """What the colours and marks mean."""
+    """Legend of the colours and marks."""
     items = []
     for index, name in enumerate(names):
         colour = index % COLOURS

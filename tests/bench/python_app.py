@@ -50,7 +50,7 @@ def short(text):
 
 
 def reference(document, collection, action):
-    """What goes into the day's list and into the hash that is searched."""
+    """Text for the day's list and for the searched hash."""
     now = datetime.now(timezone.utc).isoformat()
     line = json.dumps({"type": "notebook_ref", "action": action, "notebook_id": document["_id"],
                        "title": document["title"], "summary": document["summary"][:SUMMARY_CHARS],

@@ -122,7 +122,7 @@ def section(curve):
 
 
 def soak(data):
-    """What stayed flat over time, and what did not."""
+    """Figures that stayed flat over time, and figures that did not."""
     rows = [(f"<td>{text(row['what'])}</td>", f"<td>{text(row['measured'])}</td>", f"<td>{text(row['budget'])}</td>",
              verdict(row["verdict"]), f'<td class="soft">{text(row["detail"])}</td>') for row in data["rows"]]
     parts = [f'<h2 id="soak">Soak</h2><p class="soft">{text(data["about"])}</p>',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the benchmark measures with: started servers, the load generator, and what /proc knows of a process."""
+"""Tools of the benchmark: started servers, the load generator, and figures of a process from /proc."""
 import http.client
 import json
 import os
@@ -93,7 +93,7 @@ class Gateway:
             connection.close()
 
     def stop(self, keep=False, seconds=20):
-        """What it ended with; killed where it does not end."""
+        """Its exit status; it is killed if it does not end."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:

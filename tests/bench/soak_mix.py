@@ -18,7 +18,7 @@ ENTRIES = 500
 # More than the gateway's cache of documents holds, so that it is full when the time begins.
 MEMORIES, FEW = 20000, 100
 TEXT = "A line about what an agent has found, long enough to be one.\n" * 8
-# Most of what is made anew, calls a second: searches get dearer with what there is, which is not what a soak looks for.
+# Maximum of created documents, calls a second: searches cost more with more documents, which a soak does not test.
 MADE_A_SECOND = 5
 
 
@@ -86,7 +86,7 @@ class Load:
         self.listener.join()
 
     def close(self):
-        """Whatever it does just now."""
+        """Its present operation."""
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -105,7 +105,7 @@ class Mix:
         return {"collection": "pages", "notebook_id": answer["result"]["notebook_id"]}
 
     def prepared(self, files, memories):
-        """The kinds, and what they work on."""
+        """The kinds of calls, and their documents."""
         def rest(tool, arguments):
             return rig.request("/v1/tools/" + tool, arguments, ["X-Notegate-Agent: bench"])
         self.gateway.call("notebook", {"mode": "create", "name": "notes", "newStr": "a line of notes\n" * 4})

@@ -22,7 +22,7 @@ SOURCE = HERE.parents[1]
 CACHE = SOURCE / "build" / "clients"
 INSTALL_SECONDS = 900
 RUN_SECONDS = 300
-# Nothing is sent to those who make the frameworks, and no model is called.
+# No data is sent to the makers of the frameworks, and no model is called.
 QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false", "OTEL_SDK_DISABLED": "true",
          "MCP_USE_ANONYMIZED_TELEMETRY": "false", "OPENAI_AGENTS_DISABLE_TRACING": "true", "ANONYMIZED_TELEMETRY": "false",
          "AI_SDK_LOG_WARNINGS": "false", "HF_HUB_OFFLINE": "1"}
@@ -31,7 +31,7 @@ QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false", 
 # mcpadapt returns the text of a failed call as that of any other, and an output of OpenAI's functions has no place for it.
 TELLS_NO_FAILURE = {"crewai", "openai", "smolagents"}
 TELLS_NO_STATUS = {"crewai", "smolagents"}  # mcpadapt waits for another thread, which prints why it failed
-DROPS_UNKNOWN = {"autogen", "mcp_use"}  # their models of the arguments drop what they do not know, before anything is sent
+DROPS_UNKNOWN = {"autogen", "mcp_use"}  # their models drop unknown arguments before the request
 # Of a failed step's text.
 SHOWN_MAX = 400
 

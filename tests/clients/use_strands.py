@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""strands-agents: an agent with its MCP client, and a model that calls what it is told."""
+"""strands-agents: an agent with its MCP client, and a model that makes given calls."""
 
 import asyncio
 import json

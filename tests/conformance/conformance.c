@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* conformance - what MCP's official conformance suites expect of a server under test: tools,
- * resources and prompts for every feature of the protocol. Never loaded unless named. */
+/* conformance - fixtures that MCP's official conformance suites expect of a server under test:
+ * tools, resources and prompts for every feature of the protocol. Never loaded unless named. */
 #include "conformance.h"
 
 #define NO_ARGS "{\"type\":\"object\",\"properties\":{}}"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conformance.h - what the files of the plugin share: the runs of its tools, one file per kind
+/* conformance.h - shared by the files of the plugin: the runs of its tools, one file per kind
  * of fixture. */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
@@ -13,7 +13,7 @@
 struct conformance_clock;
 struct conformance_wait;
 
-/* What is next when the time has come, on the clock's thread: what run() would return, or
+/* Called on the clock's thread when the time is over: returns like run(), or
  * conformance_wait_more(). Must be quick. */
 typedef int conformance_step_fn(struct ng_call *call, struct conformance_wait *wait);
 
@@ -58,7 +58,7 @@ int conformance_reconnection(void *self, struct ng_call *call, struct ng_str arg
 int conformance_tool_change(void *self, struct ng_call *call, struct ng_str args);
 int conformance_prompt_change(void *self, struct ng_call *call, struct ng_str args);
 
-/* ---- conformance_ask.c: what is asked of the user and of the client's model ---- */
+/* ---- conformance_ask.c: questions to the user and to the client's model ---- */
 
 /* The content of what the user filled in, an object. NG_EINPUT: asked; NG_EFAILED: the user did
  * not accept. */

@@ -15,7 +15,7 @@
     "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":"               \
     "\"Generate a greeting\"}}],\"maxTokens\":50}"
 
-/* What the tools remember between two rounds. */
+/* State of the tools between two rounds. */
 #define INPUT_STATE "round-1"
 #define INPUT_STATE_NAME "name="
 

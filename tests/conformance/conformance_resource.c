@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* conformance_resource.c - resources with addresses of their own: a text, bytes, a template,
- * and one that a tool changes, so that who subscribed hears of it. */
+ * and one that a tool changes, so that subscribers are notified. */
 #include "conformance.h"
 
 #include <string.h>
@@ -165,7 +165,7 @@ int conformance_update_watched(void *self, struct ng_call *call, struct ng_str a
     return ng_change_one(call, &change);
 }
 
-/* ---- what is declared ---- */
+/* ---- declarations ---- */
 
 const struct ng_resources conformance_resources[CONFORMANCE_RESOURCES] = {
     {

@@ -378,7 +378,8 @@ static void test_answers(void **state)
 static void test_wrong_answers(void **state)
 {
     struct harness *h = *state;
-    /* What has not the form of an answer does not reach the tool: it asks again. */
+    /* A text that does not have the form of an answer does not reach the tool: it asks again.
+     */
     expect_refusal(h, "test_input_required_result_elicitation", "{\"user_name\":12345}",
                    NG_EINPUT);
     expect_refusal(h, "test_input_required_result_elicitation",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* documents_contract.h - what every documents backend must do. */
+/* documents_contract.h - requirements on every documents backend. */
 #ifndef NOTEGATE_TEST_DOCUMENTS_CONTRACT_H
 #define NOTEGATE_TEST_DOCUMENTS_CONTRACT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* documents_parts.h - what the parts of the documents suite share. */
+/* documents_parts.h - shared by the parts of the documents suite. */
 #ifndef NOTEGATE_TEST_DOCUMENTS_PARTS_H
 #define NOTEGATE_TEST_DOCUMENTS_PARTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* documents_shared_contract.c - what backends must keep to that other gateways write to as well
+/* documents_shared_contract.c - requirements on backends that several gateways write to
  * (NG_DOCUMENTS_SHARED). */
 #include "documents_contract.h"
 
@@ -99,7 +99,7 @@ static void test_built_on_one_that_failed(void **state)
         }
         expect_doc(f, "chained", revisions, "kept");
     }
-    /* One that was read anew goes through at once. */
+    /* A document that was read again is accepted at once. */
     assert_int_equal(fixture_put(f, "chained", revisions, "kept", "more"), NG_OK);
     expect_doc(f, "chained", revisions + 1, "more");
     pthread_mutex_destroy(&chain.lock);

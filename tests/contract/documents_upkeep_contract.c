@@ -61,7 +61,7 @@ static int count_event(void *user, const struct ng_event *event)
     return 0;
 }
 
-/* What the backend counts, if it does; it may remember what it counted before. */
+/* The count of the backend, if it counts; it may cache the count. */
 static void expect_counted(struct fixture *f, const char *id, uint64_t from, uint64_t to,
                            uint64_t expected)
 {
@@ -144,7 +144,7 @@ static void test_keep_all(void **state)
 
 struct copying {
     struct fixture *from, *to;
-    struct buf log; /* what came, as text */
+    struct buf log; /* the received rows, as text */
     int rc;
 };
 
@@ -202,7 +202,7 @@ static int on_record(void *user, const struct ng_record *record)
     return 0;
 }
 
-/* What a copy is made with. */
+/* Tools for a copy. */
 static void needs_copying(struct fixture *f)
 {
     fixture_needs(f->inner->maintain != NULL, "maintain");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* journal_aside_contract.c - the part of the journals' suite about what lies beside the
- * journal: restores that keep what was there unread, checkpoints that go, what is too old. */
+ * journal: restores that keep the old state unread, deleted checkpoints, entries that are too
+ * old. */
 #include "journal_parts.h"
 
 #include <stdio.h>
@@ -86,7 +87,7 @@ static size_t recalled(struct suite *suite, const char *text)
     return count;
 }
 
-/* ---- restores that keep what was there ---- */
+/* ---- restores that keep the old state ---- */
 
 #define ASIDE_ENTRIES 100
 
@@ -112,7 +113,7 @@ static void test_aside(void **state)
     set_summary(suite, "gone wild");
     char *wild = dump(suite);
 
-    /* What is no dump, and what is not kept, changes nothing. */
+    /* A text that is no dump, and a state that is not kept, change nothing. */
     assert_int_equal(restore_aside(suite, "a0", "{\"days\":[]}"), NG_EINVAL);
     assert_int_equal(bring_back(suite, "a0", "never"), NG_ENOTFOUND);
     expect_dump(suite, wild);
@@ -127,7 +128,7 @@ static void test_aside(void **state)
     char *quiet = dump(suite);
     assert_int_equal(restore_aside(suite, "a1", first), NG_OK);
     expect_dump(suite, quiet);
-    /* What was delivered before does not come again by itself. */
+    /* Events that were delivered before do not come again by themselves. */
     harness_reopen(&suite->harness);
     suite_find(suite);
     expect_dump(suite, quiet);
@@ -167,7 +168,7 @@ static void test_checkpoint_delete(void **state)
                                                     ng_str_of("c2"), &got),
                      NG_OK);
 
-    /* With one goes what is kept under its id, and nothing else. */
+    /* Deleting one removes the state under its id, and nothing else. */
     char *full = dump(suite);
     put_checkpoint(suite, "c3");
     assert_int_equal(restore_aside(suite, "c3", empty), NG_OK);
@@ -184,7 +185,7 @@ static void test_checkpoint_delete(void **state)
     call_unref(call);
 }
 
-/* ---- what is too old ---- */
+/* ---- entries that are too old ---- */
 
 static void test_trim(void **state)
 {
@@ -223,7 +224,7 @@ static void test_trim(void **state)
     char *trimmed = dump(suite);
     assert_non_null(strstr(trimmed, "\"summary\":\"stays\""));
     free(trimmed);
-    /* What is kept is whole. */
+    /* The kept state is complete. */
     assert_int_equal(bring_back(suite, "a2", "a1"), NG_OK);
     expect_dump(suite, all);
     free(all);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_contract.h - what every journal must do, whatever it is kept in. */
+/* journal_contract.h - requirements on every journal, in any storage. */
 #ifndef NOTEGATE_TEST_JOURNAL_CONTRACT_H
 #define NOTEGATE_TEST_JOURNAL_CONTRACT_H
 

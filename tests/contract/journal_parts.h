@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_parts.h - what the parts of the journals' suite share. */
+/* journal_parts.h - shared by the parts of the journals' suite. */
 #ifndef NOTEGATE_TEST_JOURNAL_PARTS_H
 #define NOTEGATE_TEST_JOURNAL_PARTS_H
 

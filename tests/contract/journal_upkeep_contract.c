@@ -136,7 +136,7 @@ static void test_restore_nothing(void **state)
     struct ng_entry entry = journal_memory("team", "e1", "gone soon", 1);
     assert_int_equal(suite_deliver(suite, &entry, 1), NG_OK);
     set_summary(suite, "team", "gone soon");
-    /* What is no dump changes nothing. */
+    /* A text that is no dump changes nothing. */
     assert_int_equal(restore(suite, "team", "{\"days\":[]}"), NG_EINVAL);
     assert_int_equal(restore(suite, "team", "not JSON"), NG_EINVAL);
     expect_summary(suite, "team", "gone soon");

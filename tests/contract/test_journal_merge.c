@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_journal_merge.c - restoring a journal over what came after a look at it: what was there
- * then goes back, what is new stays. */
+/* test_journal_merge.c - restoring a journal after new writes: entries of the base are
+ * restored, new ones stay. */
 #include "journal_contract.h"
 
 #include <stdlib.h>

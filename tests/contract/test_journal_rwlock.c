@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_journal_rwlock.c - a journal that hangs: whom it holds up, and whom it must not. */
+/* test_journal_rwlock.c - a journal that hangs: calls that wait for it, and calls that must not
+ * wait. */
 #include "journal_contract.h"
 
 #include <pthread.h>
@@ -244,7 +245,7 @@ static void test_nobody_queues(void **state)
     hanging_set(&bench->hanging, &bench->hanging.deliveries_hang, false);
 }
 
-/* A dump is alone; who waits for it waits no longer than its call lasts. */
+/* A dump has the lock alone; a waiting call waits no longer than its own time limit. */
 static void test_dump_is_alone(void **state)
 {
     struct bench *bench = *state;
@@ -255,7 +256,7 @@ static void test_dump_is_alone(void **state)
     assert_int_equal(pthread_create(&setter, NULL, set_summary, bench), 0);
     hanging_reach(&bench->hanging, &bench->hanging.setting, 1);
     assert_int_equal(pthread_create(&dumper, NULL, dump, bench), 0);
-    /* Sooner or later the dump stands at the gate, and nobody else comes in. */
+    /* In the end the dump waits for the lock, and no other call gets it. */
     int rc = NG_OK;
     pthread_t others[SETTERS];
     int started = 0;
@@ -282,7 +283,7 @@ static void test_dump_is_alone(void **state)
     assert_int_equal(bench->hanging.dumps, 1);
 }
 
-/* What was there before the start is waited for, whether or not it is counted yet. */
+/* Events from before the start are waited for, whether or not they are counted yet. */
 static void test_flush_knows_what_was_before(void **state)
 {
     struct bench *bench = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mongo_entries.c - what a person with mongosh sees of the agent notebook's entries, and
- * that they read back as they were put. NOTEGATE_TEST_MONGO_URI says where a server is. */
+/* test_mongo_entries.c - the entries of the agent notebook as mongosh shows them; they read
+ * back as they were written. NOTEGATE_TEST_MONGO_URI says where a server is. */
 #include <mongoc/mongoc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,7 +244,8 @@ static void test_buried(void **state)
     expect_json(f, "shared", 0, "{}", "");
     expect_json(f, "shared", 1, FIRST, "one");
     assert_int_equal(history_of(f, &key), 2);
-    /* What was never there cannot come at its place, what follows the tombstone can. */
+    /* A document that never existed cannot take its place; one that follows the tombstone can.
+     */
     assert_int_equal(fixture_commit(f, &entry, 1, NULL, NULL, NULL), NG_ECONFLICT);
     entry.base = 2;
     entry.text = ng_str_of("again");

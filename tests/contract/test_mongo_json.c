@@ -11,7 +11,7 @@
 #include "../../backends/mongo/db.h"
 #include "../../backends/shared/words.h"
 
-/* What comes back of the JSON; *ret_whole: every member could be held. */
+/* The JSON that is read back; *ret_whole: every member could be held. */
 static void round_trip(struct ng_str json, struct bytes *ret, bson_t *ret_bson, bool *ret_whole)
 {
     bson_t names = BSON_INITIALIZER;

@@ -142,7 +142,7 @@ static void open_over(struct fixture *fixture, const struct cut_line *line, cons
     open_with(fixture, sets);
 }
 
-/* What the change comes to for a writer behind that line, which stays open. */
+/* Result of the change for a writer on that connection, which stays open. */
 static int change_over(const struct cut_line *line, size_t step, const char *timeout)
 {
     struct fixture writer;
@@ -265,7 +265,7 @@ static bool come_between(const char *message, size_t len)
     return false;
 }
 
-/* Nobody moves events until it is found out that this one is dead: they would tell, too. */
+/* No gateway moves events until this one counts as dead: its events would be published, too. */
 static void hold_the_relay(void)
 {
     bson_error_t error;

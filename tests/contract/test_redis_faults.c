@@ -22,7 +22,7 @@
 #define FAKE_STEP_MS 20
 #define WAIT_NS INT64_C(60000000000)
 
-/* What the server answers to all but PING, AUTH and SELECT. */
+/* Answer of the server to all commands except PING, AUTH and SELECT. */
 enum fake_mode { FAKE_TEXT, FAKE_CLOSE, FAKE_GONE, FAKE_SILENT, FAKE_SILENT_AT_ALL };
 
 struct fake {
@@ -32,7 +32,7 @@ struct fake {
     atomic_bool stop;
     atomic_int mode;
     _Atomic(const char *) text;
-    atomic_int commands; /* that were not for signing in */
+    atomic_int commands; /* except those for signing in */
     atomic_int accepted;
     struct {
         int fd;
@@ -305,12 +305,12 @@ static void test_nonsense(void **state)
     atomic_store(&test->fake.text, "HTTP/1.1 400 Bad Request\r\n\r\n");
     expect_deliver(test, NG_EUNAVAILABLE, "protocol");
     atomic_store(&test->fake.text, "*2\r\n+a\r\n*-1\r\n");
-    deliver_at_last(test); /* nobody looks at it */
+    deliver_at_last(test); /* it is not read */
     struct call *call = harness_new_call(&test->harness);
     struct ng_str json = {NULL, 0};
     assert_int_equal(test->journal->dump(test->db, &call->pub, ng_str_of("shared"), &json),
                      NG_EUNAVAILABLE);
-    expect_message(call, "another kind");
+    expect_message(call, "an unexpected type");
     call_unref(call);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_redis_keys.c - what lies in Redis, as redis-cli would show it; what other programs do to
- * it; several gateways. */
+/* test_redis_keys.c - keys in Redis as redis-cli shows them; changes by other programs; several
+ * gateways. */
 #include "journal_contract.h"
 
 #include <pthread.h>
@@ -137,7 +137,7 @@ static void recall(struct gateway_test *test, struct ng_recall *wanted,
         if (engine == NULL || strcmp(used, engine) == 0) {
             return;
         }
-        /* A new index may still be looking for what was there before it. */
+        /* A new index may still be reading older entries. */
         if (!searches || clock_monotonic_ns() > until) {
             fail_msg("the engine is %s and should be %s", used, engine);
         }
@@ -253,7 +253,7 @@ static void test_checkpoint_keys(void **state)
     expect_text_of("GET", "summary", "We build.");
 }
 
-/* Whatever is longer than a summary stays out. */
+/* A text longer than a summary is left out. */
 static void test_long_summary(void **state)
 {
     struct gateway_test *test = *state;
@@ -298,7 +298,7 @@ static void test_engine(void **state)
     assert_str(rows->entries[0].event_id, "e2");
     collected_done(rows);
     if (searches) {
-        /* An index that somebody dropped is made again. */
+        /* An index that was dropped is created again. */
         freeReplyObject(
             redis_fixture_ask(&fixture, "FT.DROPINDEX %smemory:idx", fixture.prefix));
         wanted.limit = 0;

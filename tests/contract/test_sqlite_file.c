@@ -117,7 +117,7 @@ static void test_killed(void **state)
 #define LOG_WRITES 1200
 #define LOG_TEXT ((size_t)96 * 1024)
 #define LOG_READ_MS 10
-/* All of it is over 300 MB. The log begins anew at 8 MB; where the machine keeps the readers
+/* All of it is over 300 MB. The log starts again at 8 MB; where the machine keeps the readers
  * from ending in time, at half as much more, and so on: seven tries. */
 #define LOG_MAX ((off_t)144 * 1024 * 1024)
 
@@ -258,7 +258,7 @@ static void test_no_rights(void **state)
 {
     struct fixture *f = *state;
     if (geteuid() == 0) {
-        /* Root may write everywhere: as somebody else, in a child. */
+        /* Root may write everywhere: so run as another user, in a child. */
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
@@ -283,7 +283,7 @@ static void test_no_folder(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(rmdir(f->dir), 0);
-    expect_refused(f, "not there");
+    expect_refused(f, "does not exist");
 }
 
 /* ---- memory ---- */
@@ -307,7 +307,7 @@ static int search_things(struct fixture *f, struct rows *rows)
     return f->docs->search(f->db, fixture_call(f), &search, rows_add, rows, NULL);
 }
 
-/* Whatever step of a search there is no memory for, the next one is as good as ever. */
+/* After a search that failed for want of memory in any step, the next one succeeds. */
 static void test_search_without_memory(void **state)
 {
     struct fixture *f = *state;
@@ -375,7 +375,7 @@ static int search_until(struct fixture *f, int looks, struct rows *rows, uint64_
     return rc;
 }
 
-/* Wherever a search is cut off, the next one finds everything. */
+/* Wherever a search is interrupted, the next one finds all documents. */
 static void test_search_cut_off(void **state)
 {
     struct fixture *f = *state;

@@ -42,7 +42,7 @@ static void test_upgrade(void **state)
     start(f);
     assert_int_equal(fixture_put(f, "a", 0, "", "one"), NG_OK);
     fixture_stop(f);
-    /* What version 1 was. */
+    /* The content of version 1. */
     run_sql(f, "DROP INDEX docs_author; DROP INDEX docs_created_ms; PRAGMA user_version=1");
     start(f);
     expect_doc(f, "a", 1, "one");
@@ -195,7 +195,7 @@ static void look_for(void *user, const char *text)
     seen = seen || strstr(text, looked_for) != NULL;
 }
 
-/* Damage that no page check sees: rows that are whole and not what was written. */
+/* Damage that no page check sees: complete rows with other content than was written. */
 static void test_verify_sees(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sqlite_file_rig.c - what test_sqlite_file*.c share; the header says what it is for.
+/* test_sqlite_file_rig.c - shared code of test_sqlite_file*.c; see the header.
  */
 #include "test_sqlite_file_rig.h"
 

@@ -12,7 +12,7 @@ import time
 # Of one input. Long, as a run of the least priority may get no processor for a while.
 TIMEOUT_SECONDS = 300
 MEMORY_MB = 2048
-# How libFuzzer ends when it is told to: by itself, before it began, after it was asked in vain.
+# Ends of libFuzzer on request: by itself, before it began, or by a kill after no reaction.
 STOPPED = (72, -signal.SIGINT, -signal.SIGKILL)
 LOG_LINES = 40
 # A run that was told to end and does not is ended.
@@ -20,7 +20,7 @@ END_SECONDS = 30
 
 
 class Tally:
-    """What the runs of one target came to."""
+    """Results of the runs of one target."""
 
     def __init__(self):
         self.runs = self.seconds = self.added = self.found = 0
@@ -70,7 +70,7 @@ class Campaign:
         self.grown(target).mkdir(parents=True, exist_ok=True)
         self.artifacts(target).mkdir(parents=True, exist_ok=True)
         known = set(self.artifacts(target).iterdir())
-        # What it leaves there when it is ended goes with it.
+        # Files that it leaves there are removed with it.
         scratch = tempfile.mkdtemp(prefix="notegate-fuzz-")
         with open(self.log(target), "wb") as log:
             # A group of its own: Ctrl-C reaches it through stop(), once.
@@ -84,7 +84,7 @@ class Campaign:
             process.send_signal(signal.SIGINT)
 
     def findings(self, target, known):
-        """Files with what was found; without those that were slow because the machine was busy with others."""
+        """Files of findings; without inputs that were slow because the machine was busy."""
         for path in sorted(set(self.artifacts(target).iterdir()) - known):
             if path.name.startswith("slow-unit-"):
                 continue

@@ -12,7 +12,7 @@ PROFDATA, COV = "llvm-profdata-14", "llvm-cov-14"
 
 
 def minimize(folder, corpora, target):
-    """What reaches edges that nothing in the tree reaches; counters would let in an input for each number of rounds."""
+    """Inputs that reach edges that no other input reaches; counters would add an input for each number of rounds."""
     kept, small = corpora / target, folder / "small" / target
     kept.mkdir(parents=True, exist_ok=True)
     before = sum(1 for _ in kept.iterdir())

@@ -60,7 +60,7 @@ static int take_collection(void *user, const struct ng_collection *collection,
 {
     (void)user;
     (void)error;
-    must(collection->name != NULL); /* what it may be is the backend's to say */
+    must(collection->name != NULL); /* the backend decides what is allowed */
     return NG_OK;
 }
 

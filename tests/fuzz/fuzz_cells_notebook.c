@@ -47,7 +47,7 @@ static void check_spans(const struct nb *nb)
 static void check_source(const struct nb *nb, size_t index, struct ng_str want)
 {
     struct nb_text text = {0};
-    struct nb_text clean = {0}; /* what is no UTF-8 is written as U+FFFD */
+    struct nb_text clean = {0}; /* invalid UTF-8 is written as U+FFFD */
     struct nb_text json = {0};
     struct nb_span whole;
     nb_encode(&json, want, false);
@@ -60,7 +60,7 @@ static void check_source(const struct nb *nb, size_t index, struct ng_str want)
     nb_text_done(&json);
 }
 
-/* Where cell i of the old file is in the new one; SIZE_MAX: gone, or it is the changed one. */
+/* Index in the new file of cell i of the old file; SIZE_MAX: gone, or it is the changed one. */
 static size_t place_after(unsigned kind, size_t i, size_t cell, size_t to)
 {
     if (kind == 1) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_cells_wire.c - messages of kernels: the bytes are frames, each behind its length in two
- * bytes; what is a message is put out, too. */
+/* fuzz_cells_wire.c - messages of kernels: the bytes are frames, each after its length in two
+ * bytes; messages are printed, too. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wire_message message;
     size_t count = cut(data, size, frames);
     if (wire_parse(frames, count, &some, &message)) {
-        abort(); /* nobody guesses a signature */
+        abort(); /* a signature cannot be guessed */
     }
     if (!wire_parse(frames, count, &none, &message)) {
         return 0;

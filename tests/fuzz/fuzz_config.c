@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every type over every text: what is accepted must be in its range. */
+/* Every type over every text: an accepted value must be in its range. */
 static void fuzz_values(struct arena *arena, const struct config_raw *raw, struct buf *error)
 {
     for (size_t i = 0; i < gateway_option_count; i++) {
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena arena;
     struct buf error;
     if (size > 0 && memmem(data, size, "${file:", 7) != NULL) {
-        return 0; /* the file system is not what is tried here */
+        return 0; /* the file system is not tested here */
     }
     arena_init(&arena, (size_t)64 * 1024 * 1024);
     buf_init(&error, 4096);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_cursor.c - texts as cursors of MCP lists: what is taken prints to what is taken as the
- * same; and every place has a cursor that leads back to it. */
+/* fuzz_cursor.c - texts as cursors of MCP lists: an accepted cursor prints to the same cursor;
+ * and every place has a cursor that leads back to it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -23,7 +23,7 @@ static int count_piece(void *user, struct ng_str piece)
     return 0;
 }
 
-/* What stays of both is the same, line by line. */
+/* The common lines of both are the same. */
 static void check_lines(const struct diff *diff)
 {
     size_t from = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_editor.c - a pattern, a NUL, the new text, a NUL, a file: the file editor's
  * regex_replace makes text of text within its limit, its texts by lines hold for any bytes, and
- * a search across line ends finds what it looks for.
+ * a search across line ends finds its text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void check_lines(struct ng_call *call, struct ng_str bytes)
          NG_OK);
 }
 
-/* What is found across line ends is what was looked for, and new text keeps its lines. */
+/* A match across line ends equals the searched text, and new text keeps its lines. */
 static void check_ends(struct ng_call *call, struct ng_str text, struct ng_str needle)
 {
     struct ng_str folded = editor_folded(call, text, needle);
@@ -81,7 +81,7 @@ static void check_ends(struct ng_call *call, struct ng_str text, struct ng_str n
     struct ng_str old = str_make(text.data + at, behind - at);
     struct ng_str same = editor_folded(call, old, needle);
     must(folded.data == text.data ? str_equal(old, needle) : str_equal(same, needle));
-    /* What was there, put back without its CR, is what was there. */
+    /* The old text, put back without its CR, is the old text. */
     struct ng_str put = editor_with_ends(call, needle, old, editor_is_crlf(text, behind));
     must(put.data != NULL && str_equal(put, old));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_events.c - where a client wants to go on: lines that are the query of /v1/events, its
- * Last-Event-ID, that of a GET at /mcp, its session ("": one there is), its Accept ("":
+ * fuzz_events.c - positions at which a client resumes: lines that are the query of /v1/events,
+ * its Last-Event-ID, that of a GET at /mcp, its session ("": one there is), its Accept ("":
  * events); behind them what a plugin added to an event, which is printed as one whole event.
  *
  * Each stream opens, or is refused with a sentence; a cursor of MCP leads to an event that is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_files.c - what the file service reads back from its store - an intent or an undo
- * history, a NUL, its text: what is accepted prints to the same, and is applied without a
+/* fuzz_files.c - records that the file service reads back from its store - an intent or an undo
+ * history, a NUL, its text: an accepted record prints to the same, and is applied without a
  * fault. */
 #include <stdlib.h>
 #include <string.h>

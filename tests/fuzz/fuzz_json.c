@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_json.c - any bytes as JSON: what is accepted prints to an equal value, what is not has a
+/* fuzz_json.c - any bytes as JSON: accepted text prints to an equal value, an error has a
  * position inside the text. */
 #include <stdlib.h>
 

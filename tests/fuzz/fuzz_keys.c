@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_keys.c - texts as bearer keys and as expiry dates: a key that was not made is of nobody.
- * As the document of a key: what is taken is written as what is taken as the same, and can be
- * shown. As a request for a key: what is granted is within its limits.
+ * fuzz_keys.c - texts as bearer keys and as expiry dates: a key that was not made belongs to no
+ * agent. As the document of a key: an accepted one is written and read as the same, and can be
+ * shown. As a request for a key: granted rights are within its limits.
  */
 #include <float.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_mcp_methods.c - requests to a whole gateway, with plugins, documents and tasks: a byte
- * that picks method and era, then the params, which get their _meta. Each is answered, once. */
+ * that picks method and protocol version, then the params, which get their _meta. Each is
+ * answered, once. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

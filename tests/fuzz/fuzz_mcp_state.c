@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_mcp_state.c - texts as sealed states: what was not sealed here does not open, what was
- * opens as it was, and one changed byte is enough. Also ids of sessions and of events. */
+/* fuzz_mcp_state.c - texts as sealed states: foreign states do not open, own ones open
+ * unchanged, and one changed byte makes them invalid. Also ids of sessions and of events. */
 #include <stdlib.h>
 #include <string.h>
 

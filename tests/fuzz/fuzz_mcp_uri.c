@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_mcp_uri.c - texts as names of resources: what is understood is printed in one spelling,
- * which means the same. Behind a newline: a template. */
+/* fuzz_mcp_uri.c - texts as names of resources: a parsed name prints in one spelling with the
+ * same meaning. Behind a newline: a template. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_notebook.c - two numbers, a needle, a NUL, a text: lines are found, placed and numbered
- * inside the text, and what is counted first is what is written. */
+ * inside the text, and the counted size is the written size. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_opennotes_markdown.c - any text as Markdown: what is told of it is in order, within the
+/* fuzz_opennotes_markdown.c - any text as Markdown: the reported parts are in order, within the
  * text, and well formed. */
 #include <stdlib.h>
 #include <string.h>

@@ -75,7 +75,7 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
     int rc = notes_view_read_params(&view);
     if (rc == NG_OK && call->host->json_get(definition, "sql") == NULL) {
         rc = notes_view_run_query(&view);
-        /* Refused for what it says, never because the statement that came of it is wrong. */
+        /* Refused for its content, never because the generated statement is wrong. */
         must(rc == NG_OK || rc == NOTES_ECONFIG || rc == NG_EINVAL);
     }
     notes_answer_list_end(&answer);

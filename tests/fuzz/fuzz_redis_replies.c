@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * fuzz_redis_replies.c - a byte that picks a function of the journal, then what the server
- * sends: each function ends with a result or a sentence, and what it gives out is whole.
+ * sends: each function ends with a result or an error message, and its output is complete.
  *
  * Everything of the backend is here but sockets: the socket is simulated below. For a restore
  * the dump comes first, up to a NUL.
@@ -31,7 +31,7 @@ static struct ng_str after(struct ng_str text, size_t len)
     return rest;
 }
 
-/* ---- the line: what is left of the input, and a clock that moves when it is looked at ---- */
+/* ---- the connection: the rest of the input, and a clock that moves when it is read ---- */
 
 static struct ng_str incoming;
 static bool signing_in;

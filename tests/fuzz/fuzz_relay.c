@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_relay.c - what `notegate mcp` passes on: up to the first NUL a line of its client,
- * behind it what the gateway answers, as an event stream and as one body.
+ * fuzz_relay.c - messages that `notegate mcp` passes on: up to the first NUL a line of its
+ * client, after it the answer of the gateway, as an event stream and as one body.
  *
  * Of a message only what may stand in a header gets into one; an error that the relay makes is
  * JSON; events are the same in whatever pieces they come.
@@ -122,7 +122,7 @@ static void try_events(struct ng_str text)
     int rc = read_events(text, text.len + 1, &whole, &all);
     int again = read_events(text, PIECE_BYTES, &pieces, &same);
     must(memchr(whole.last_id, '\0', sizeof(whole.last_id)) != NULL && whole.retry_ms >= 0);
-    /* What does not fit at once may fit in pieces. */
+    /* A text that does not fit at once may fit in parts. */
     if (rc == NG_OK) {
         must(again == NG_OK && str_equal(buf_str(&all), buf_str(&same)));
         must(strcmp(whole.last_id, pieces.last_id) == 0 && whole.retry_ms == pieces.retry_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_tool_schema.c - JSON Schemas of tools in the words of each model vendor: whatever a
- * plugin declares, what is sent is one JSON object. */
+/* fuzz_tool_schema.c - JSON Schemas of tools in the words of each model vendor: for any
+ * declaration of a plugin the output is one JSON object. */
 #include <stdlib.h>
 
 #include "api/definitions/tool_schema.h"

@@ -27,7 +27,7 @@
 #define LINES_MAX 12
 #define LINE_BYTES_MAX ((size_t)65536)
 #define ID_SIZE 64
-/* What inputs leave in memory is forgotten after so many. */
+/* After so many inputs the state in memory is dropped. */
 #define INPUTS_MAX 300
 #define FTW_FOLDERS 16
 

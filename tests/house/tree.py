@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the house checks share: the source files of the product, their areas, and their text without comments."""
+"""Shared by the house checks: the source files of the product, their areas, and their text without comments."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// client_steps.mjs - what both SDKs do with a gateway, said once: `sdk` hides how each says it. The answer is one object.
+// client_steps.mjs - the steps of both SDKs with a gateway: `sdk` hides their differences. The answer is one object.
 
 const WAIT_MS = 120000;
 
@@ -14,7 +14,7 @@ export async function until(condition, what) {
   }
 }
 
-// What an async function throws; fails when it does not.
+// The error that an async function throws; fails if it throws none.
 export async function failure(run) {
   try {
     await run();

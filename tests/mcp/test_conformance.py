@@ -12,7 +12,7 @@ SUITE_SECONDS = 600
 # A folder of results: server-NAME-2026-11-22T03-09-28-412Z.
 RESULT_FOLDER = re.compile(r"^server-(.+)-\d{4}-\d\d-\d\dT[\dZ-]+$")
 
-# What 2025-11-25 requires, frozen by the suite: 30.
+# Requirements of 2025-11-25, frozen by the suite: 30.
 REQUIRED_2025 = """
 server-initialize logging-set-level ping completion-complete tools-list tools-call-simple-text tools-call-image
 tools-call-audio tools-call-embedded-resource tools-call-mixed-content tools-call-with-logging tools-call-error
@@ -21,10 +21,10 @@ elicitation-sep1330-enums resources-list resources-read-text resources-read-bina
 resources-subscribe resources-unsubscribe prompts-list prompts-get-simple prompts-get-with-args
 prompts-get-embedded-resource prompts-get-with-image dns-rebinding-protection
 """.split()
-# What is run and not counted there, and passes all the same.
+# Cases that the suite runs without counting them, and that pass all the same.
 FURTHER_2025 = "server-session-lifecycle json-schema-2020-12 server-sse-polling".split()
 
-# What 2026-07-28 requires: 37.
+# Requirements of 2026-07-28: 37.
 REQUIRED_2026 = """
 server-stateless completion-complete tools-list tools-call-simple-text tools-call-image tools-call-audio
 tools-call-embedded-resource tools-call-mixed-content tools-call-error tools-call-with-progress server-sse-multiple-streams
@@ -52,7 +52,7 @@ resources-read-binary resources-templates-read resources-subscribe resources-uns
 prompts-get-with-args prompts-get-embedded-resource prompts-get-with-image dns-rebinding-protection
 """.split()
 
-# A run: the package, what is asked of it, and what of it for one scenario.
+# A run: the package, its arguments, and the arguments for one scenario.
 RUNS = {
     "2025-11-25": ("conformance-0.2", ("--requirements", "2025-11-25"), ("--spec-version", "2025-11-25")),
     "2026-07-28": ("conformance-0.2", ("--requirements", "2026-07-28"), ("--spec-version", "2026-07-28")),
@@ -206,7 +206,7 @@ def test_skills_are_not_declared(gateway, node, tmp_path):
 
 
 def test_listening_needs_a_client_that_reads_streams(gateway):
-    """Who takes JSON only could hear nothing: it is told so, and does not wait for ever."""
+    """A client that accepts only JSON cannot listen: it gets an error and does not wait for ever."""
     answer = gateway.client.post("/mcp", headers={
         "Accept": "application/json", "MCP-Protocol-Version": "2026-07-28",
         "Mcp-Method": "subscriptions/listen"}, json={

@@ -68,7 +68,7 @@ def expect_reading(seen, missing_code):
 
 
 def expect_everything(seen, missing_code, is_http=True):
-    """What every client saw, whatever its era and transport."""
+    """Results of every client, for every protocol version and transport."""
     assert seen["version"]["name"] == "notegate"
     assert {"notebook", "test_simple_text", "json_schema_2020_12_tool"} <= set(seen["tools"])
     assert {"$schema", "$defs", "allOf", "if", "then", "else"} <= set(seen["schema"])
@@ -119,7 +119,7 @@ def test_v1_stdio_through_a_running_gateway(script, gateway):
 
 def expect_v2(seen, era, is_http):
     modern = era != "legacy"
-    expect_everything(seen, -32602, is_http)  # what older servers say instead, -32002, it turns into this
+    expect_everything(seen, -32602, is_http)  # it maps the code of older servers, -32002, to this
     assert (seen["era"], seen["protocol"]) == (("modern", MODERN) if modern else ("legacy", "2025-11-25"))
     if modern:
         assert MODERN in seen["discovered"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What schemathesis is told of notegate: which key it must not end, and which of its findings are meant so.
+"""Settings of schemathesis for notegate: the key that it must not revoke, and findings that are intended.
 
 Each reason names one kind of failure, and nothing else is let pass.
 """
@@ -63,7 +63,8 @@ def is_meaning(case, failure, response):
 
 
 def is_elsewhere(case, failure, response):
-    """What the rest of the gateway decides: a key cannot expire before now nor in centuries, or name an agent's own space for another; no
+    """Conditions of the gateway beyond the schema: a key cannot expire before now nor in centuries, or name an agent's
+    own space for another; no
     stream goes on after an event that is to come; an idempotency key belongs to one request."""
     if failure.title != "Schema-valid request rejected" or response.status_code not in (400, 422):
         return False
@@ -74,7 +75,7 @@ def is_elsewhere(case, failure, response):
 
 
 def is_mcp(case, failure, response):
-    """What a message of MCP means is told by its method and revision: two official suites check that (tests/mcp)."""
+    """Method and revision decide the meaning of a message of MCP: two official suites check that (tests/mcp)."""
     return case.operation.path == "/mcp" and failure.title == "Schema-valid request rejected" and response.status_code == 400
 
 

@@ -34,7 +34,7 @@ class Kernel:
     def _bind(self, context, kind, name):
         socket = context.socket(kind)
         socket.linger = 1000
-        socket.sndhwm = 0  # what is lost, others lost
+        socket.sndhwm = 0  # the lost part, other lost parts
         socket.bind(f"tcp://{self.info['ip']}:{self.info[name + '_port']}")
         return socket
 
@@ -56,7 +56,7 @@ class Kernel:
     def reply(self, kind, content):
         self.shell.send_multipart(self.who + self.frames(kind, content))
 
-    # What a cell may ask for.
+    # Requests that a cell may make.
 
     def do_stream(self, text, name="stdout"):
         self.publish("stream", {"name": name, "text": text})
@@ -140,7 +140,7 @@ class Kernel:
     def do_exit(self, code):
         for socket in (self.shell, self.control, self.iopub, self.stdin):
             socket.close(linger=60000)
-        self.context.term()  # what was sent is on its way then
+        self.context.term()  # the sent messages are on their way then
         os._exit(code)
 
     def execute(self, content):

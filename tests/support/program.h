@@ -23,7 +23,7 @@ struct program {
     int err;          /* a file in memory */
     struct buf lines; /* of `out`, not asked for yet */
     struct buf line;  /* the last one that was */
-    char address[64]; /* where `serve` listens */
+    char address[64]; /* address of `serve` */
 };
 
 /* A command that has ended; the texts are malloc'd. */

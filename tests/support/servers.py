@@ -27,8 +27,8 @@ STOP_SECONDS = 20
 PORTS = range(20000, 32000)
 PORT_TRIES = 8
 EXECUTE_SECONDS = 30
-# What is said of a server that does not start on the data it had. The one for MongoDB's protocol rarely opens them
-# again after kill -9 while it made a table: that is no fault of who used it, and the test is done anew (conftest.py).
+# Message about a server that does not start on its data. The one for MongoDB's protocol rarely opens them
+# again after kill -9 while it made a table: that is no fault of its client, and the test is repeated (conftest.py).
 NOT_BACK = "did not come back"
 # A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
 BLOCKED_SECONDS = 60
@@ -41,7 +41,7 @@ class Missing(Exception):
 
 
 def folder():
-    """Where packaging/servers.sh put the programs."""
+    """Folder into which packaging/servers.sh installs the programs."""
     return pathlib.Path(os.environ.get("NOTEGATE_TEST_SERVERS") or SOURCE / "build" / "servers")
 
 
@@ -53,7 +53,7 @@ def installed(path):
     return str(found or path)
 
 
-# By port: what tells other processes of tests that it is taken, also while nobody listens there.
+# By port: a mark for other processes of tests that it is in use, also while no server listens there.
 _claims = {}
 
 
@@ -78,7 +78,7 @@ def give_back(port):
 
 
 class RedisError(Exception):
-    """What Redis answered instead of a reply."""
+    """Error that Redis sent instead of a reply."""
 
 
 class Server:
@@ -148,7 +148,7 @@ class Server:
             time.sleep(0.002)
 
     def blocked(self):
-        """What its threads are doing where it answers nobody any more, else None."""
+        """Stacks of its threads if it does not answer any more, else None."""
         return None
 
     def _stands_still(self):
@@ -181,7 +181,7 @@ class Server:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             cwd=self.data, start_new_session=True)
-        # The pipe ends when this process does, also by SIGKILL; then nobody else would end the server.
+        # The pipe ends with this process, also by SIGKILL; no other process would end the server then.
         self.guard = subprocess.Popen(["/bin/sh", "-c", 'read -r line || { kill -9 "$1"; rm -rf "$2"; }', "guard",
                                        str(self.process.pid), str(self.data)],
                                       stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -199,7 +199,7 @@ class Server:
     def _reap(self):
         if not self.process:
             return
-        # The guard first: its number is then nobody else's.
+        # The guard first: no other process gets its number then.
         with contextlib.suppress(OSError):
             self.guard.stdin.write(b"\n")
             self.guard.stdin.close()
@@ -428,7 +428,7 @@ def end_command(process):
 
 
 def attend(process, servers):
-    """Waits for the command's end. What a server is doing that blocked on itself meanwhile, else None."""
+    """Waits for the command's end. Returns the stacks of a server that deadlocked meanwhile, else None."""
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(LOOK_SECONDS)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One agent of a round: calls every tool that writes, over REST and MCP of both eras, and keeps its journal.
+"""One agent of a round: calls every tool that writes, over REST and MCP of both protocols, and keeps its journal.
 
     agent.py SETTINGS-FILE NAME
 
-Many of its writes have an idempotency key and are repeated, over another face and another gateway, until they are answered: these must
+Many of its writes have an idempotency key and are repeated, over another transport and another gateway, until they are answered: these must
 be there exactly once. The others are sent once. It looks at what all write, too, which must never go back.
 """
 import json
@@ -29,7 +29,7 @@ STEPS_MAX = 300
 
 
 class Wrong(Exception):
-    """What was seen cannot be."""
+    """The observed state is impossible."""
 
 
 class Agent:
@@ -52,25 +52,25 @@ class Agent:
     # ---- one call
 
     def call(self, tool, arguments, space, key=None):
-        """(result, revision, None) or (None, None, error object), over a face and a gateway drawn at random."""
+        """(result, revision, None) or (None, None, error object), over a transport and a gateway drawn at random."""
         wire = self.rng.choice(self.wires)
         headers = {"X-Notegate-Space": space, **({"Idempotency-Key": key} if key else {})}
-        face = self.rng.choice(["rest", "rest", "modern", "older"])
-        if face == "rest":
+        transport = self.rng.choice(["rest", "rest", "stateless", "handshake"])
+        if transport == "rest":
             status, body = wire.request("POST", f"/v1/tools/{tool}", arguments, headers)
             if status == 200:
                 return body["result"], body.get("revision"), None
             return None, None, {"status": status, **(body or {})}
-        status, body = (wire.modern if face == "modern" else wire.older)(
+        status, body = (wire.stateless if transport == "stateless" else wire.handshake)(
             "tools/call", {"name": tool, "arguments": arguments}, headers)
-        if status == 404 and face == "older":
+        if status == 404 and transport == "handshake":
             wire.session = None
             raise Gone
         result = (body or {}).get("result", {})
         if status == 200 and "result" in body and not result.get("isError"):
             told = result.get("structuredContent")
             if told is None and not result.get("content"):
-                raise Wrong(f"{face} {tool} {arguments} was answered {body}")
+                raise Wrong(f"{transport} {tool} {arguments} was answered {body}")
             return (told if told is not None else result["content"][0]["text"],
                     result.get("_meta", {}).get("notegate/revision"), None)
         error = result.get("_meta", {}).get("notegate/error") or (body or {}).get("error", {})
@@ -123,7 +123,7 @@ class Agent:
         self.seen[document] = max(self.seen.get(document, 0), revision)
 
     def look(self):
-        """What this agent was told is there, stays there for it."""
+        """A write that was acknowledged to this agent stays there for it."""
         places = self.settings["places"]
         collection = self.rng.choice(COLLECTIONS)
         document, tool, arguments = self.rng.choice([

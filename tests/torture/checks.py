@@ -296,7 +296,8 @@ class Checks:
         return self.wrong
 
     def processes(self):
-        """Whatever a gateway started, and the gateway itself, has the folder of the round in what it was started with."""
+        """Every process of a gateway, and the gateway itself, has the folder of the round in its command line or
+        environment."""
         mark, found = self.system.folder.encode(), []
         for number in filter(str.isdigit, os.listdir("/proc")):
             try:

@@ -7,7 +7,7 @@
 Each write carries a token of its own. Half of the writes have an idempotency key and are sent again until they are
 answered: these must be there exactly once. The others are sent once: acknowledged ones must be there exactly once, the rest at
 most once. A line of the log is written after the answer was read, or before the request is sent (see rig.py). Each write
-goes over a face drawn at random: REST, MCP of either era; so does each repeat. Now and then the agent gets a new key
+goes over a transport drawn at random: REST, MCP of either protocol; so does each repeat. Now and then the agent gets a new key
 and its old one is revoked.
 """
 import json
@@ -50,14 +50,14 @@ class Client:
         assert status in (503, 504), f"{tool} {arguments}: {status} {body}"
         return None, True
 
-    def mcp(self, era, tool, arguments, headers):
-        send = self.wire.modern if era == "modern" else self.wire.older
+    def mcp(self, protocol, tool, arguments, headers):
+        send = self.wire.stateless if protocol == "stateless" else self.wire.handshake
         status, body = send("tools/call", {"name": tool, "arguments": arguments}, headers)
         result = (body or {}).get("result", {})
         if status == 200 and "result" in body and not result.get("isError"):
             return result["_meta"]["notegate/revision"], False
         error = result.get("_meta", {}).get("notegate/error", {})
-        assert status in (503, 504) or error.get("code") in AGAIN, f"{era} {tool} {arguments}: {status} {body}"
+        assert status in (503, 504) or error.get("code") in AGAIN, f"{protocol} {tool} {arguments}: {status} {body}"
         return None, True
 
     def what(self, token):
@@ -77,10 +77,10 @@ class Client:
         self.note("keyed" if keyed else "sent", kind, token)
         revision, again = None, True
         while revision is None and again and not self.stopped():
-            face = self.rng.choice(["rest", "modern", "older"])
+            transport = self.rng.choice(["rest", "stateless", "handshake"])
             try:
-                revision, again = (self.rest(tool, arguments, headers) if face == "rest"
-                                   else self.mcp(face, tool, arguments, headers))
+                revision, again = (self.rest(tool, arguments, headers) if transport == "rest"
+                                   else self.mcp(transport, tool, arguments, headers))
             except Gone:
                 time.sleep(0.01)
             again = again and keyed

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What goes wrong in a round. A fault begins and ends; how, where and when is drawn from the round's seed.
+"""Faults of a round. A fault begins and ends; its kind, place and time come from the round's seed.
 
-Each is a function of the round's Faults that makes it begin and returns what makes it end.
+Each is a function of the round's Faults that begins it and returns a function that ends it.
 """
 import contextlib
 import errno
@@ -12,7 +12,7 @@ import time
 
 # A repeat of a write that is a day younger or older than the first is another write: clocks stay within that.
 CLOCK_HOURS = 11
-# What a process may take more than it has: too little for what it does.
+# Extra memory that a process may take: too little for its work.
 FEW_DESCRIPTORS = (0, 6)
 LITTLE_MEMORY = (0, 4 << 20)
 # Leave so much when the disk is filled.
@@ -21,7 +21,7 @@ MAIN_KINDS = ("kill", "kill", "kill", "kill", "freeze", "term", "cut", "clock")
 DISK_KINDS = ("full", "write", "short", "sync", "name", "size")
 PROCESS_KINDS = ("descriptors", "memory", "alloc")
 DATABASE_KINDS = ("kill_mongo", "kill_mongo", "freeze_mongo", "kill_redis", "freeze_redis", "cut_database", "cut_database")
-# What may come of a fault: how a process may end, and by what it may refuse.
+# Allowed results of a fault: exit statuses of a process, and its error codes.
 FATAL = {"alloc": (-signal.SIGABRT,), "memory": (-signal.SIGABRT,)}
 # A start in the middle of such a fault may be refused.
 STARTLESS = DISK_KINDS + PROCESS_KINDS

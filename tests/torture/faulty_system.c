@@ -59,7 +59,7 @@ void *__libc_realloc(void *old, size_t size);
 __attribute__((constructor)) static void start(void)
 {
     const char *path = getenv("FAULTY_SYSTEM");
-    /* What the gateway starts, kernels for one, has its own troubles. */
+    /* Programs that the gateway starts, for example kernels, are not disturbed. */
     if (path == NULL || strcmp(program_invocation_short_name, "notegate") != 0) {
         return;
     }

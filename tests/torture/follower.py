@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One who follows what changes, over all kills, and notes what it was told.
+"""A follower of the changes, over all kills, that logs the events it received.
 
     follower.py SETTINGS-FILE NAME
 
@@ -13,11 +13,11 @@ import random
 import sys
 import time
 
-from wire import META, MODERN, OLDER, Gone, Wire, events, stopped
+from wire import META, STATELESS, HANDSHAKE, Gone, Wire, events, stopped
 
 FOLLOWERS = ("all", "shared", "slow", "listen", "session")
 URI = "notegate://shared/notebook/torture"
-# Written when nobody else writes: what changed before was told of before.
+# Written when no other client writes: earlier changes were reported before.
 FENCE = "notegate://shared/notebook/fence"
 # The slow follower sleeps again and again, so that it falls more than the backlog behind.
 AWAKE_SECONDS = 2
@@ -90,7 +90,7 @@ class Follower:
         answer = self.wire.start("POST", "/mcp", {
             "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
             "params": {"notifications": {"resourceSubscriptions": [URI, FENCE]}, "_meta": META}},
-            {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"})
+            {"MCP-Protocol-Version": STATELESS, "Mcp-Method": "subscriptions/listen"})
         if answer.status != 200:
             text = answer.read()
             assert answer.status == 503, (answer.status, text)
@@ -102,7 +102,7 @@ class Follower:
         """The session lives as long as its gateway: its stream is resumed until then."""
         sessions = set()
         for uri in (FENCE, URI):
-            status, body = self.wire.older("resources/subscribe", {"uri": uri})
+            status, body = self.wire.handshake("resources/subscribe", {"uri": uri})
             assert status == 200 and "result" in body, (status, body)
             sessions.add(self.wire.session)
         if len(sessions) > 1:
@@ -111,7 +111,7 @@ class Follower:
         last, hung_up = None, True
         while hung_up and not stopped(self.stop_file):
             answer = self.wire.start("GET", "/mcp", None, {
-                "MCP-Protocol-Version": OLDER, "Mcp-Session-Id": self.wire.session, "Accept": "text/event-stream",
+                "MCP-Protocol-Version": HANDSHAKE, "Mcp-Session-Id": self.wire.session, "Accept": "text/event-stream",
                 **({"Last-Event-ID": last} if last else {})})
             assert answer.status == 200, (answer.status, answer.read())
             newest, hung_up = self.take(answer)

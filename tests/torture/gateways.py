@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands in a round: gateways, their databases, the lines between them, the disk they write to."""
+"""Parts of a round: gateways, their databases, the connections between them, the disk they write to."""
 import contextlib
 import http.client
 import json
@@ -40,7 +40,7 @@ def build_shim(folder):
 
 
 class Control:
-    """What the shim in front of one gateway does."""
+    """State of the shim in front of one gateway."""
 
     def __init__(self, path):
         self.path = path
@@ -139,7 +139,7 @@ class Gateway:
     # ---- asking it, not through the lines that break
 
     def ask(self, method, path, body=None, headers=None, timeout=60):
-        """(status, parsed body); OSError where nobody answers."""
+        """(status, parsed body); OSError if no gateway answers."""
         if self.port is None:
             raise ConnectionRefusedError(f"{self.name} does not listen yet")
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was acknowledged against what was seen: the rig's books, kept from the logs of clients and followers."""
+"""Acknowledged writes against observed events: the rig's books, from the logs of clients and followers."""
 import collections
 import json
 
@@ -24,7 +24,7 @@ class Log:
 
 
 class Written:
-    """What one client did, in its order."""
+    """Operations of one client, in order."""
 
     def __init__(self, path, number):
         self.log = Log(path)
@@ -57,7 +57,7 @@ class Written:
 
 
 class Seen:
-    """What one follower of GET /v1/events saw."""
+    """Events that one follower of GET /v1/events saw."""
 
     def __init__(self, path, name):
         self.log = Log(path)
@@ -98,13 +98,13 @@ class Seen:
             assert seen == list(range(1, len(seen) + 1)), f"follower {self.name}: revisions of {document} are not 1, 2, 3 ..."
 
     def check_order(self, written):
-        """What a client wrote one after the other was told in that order."""
+        """Successive writes of a client were reported in that order."""
         places = [self.place[change] for change in written.events if self.sees_all or change[1] == "shared"]
         assert places == sorted(places), f"follower {self.name}: {written.agent}'s writes are out of order"
 
 
 class Told:
-    """What one follower over MCP was told of the notebook."""
+    """Notifications of the notebook to one follower over MCP."""
 
     def __init__(self, path, name):
         self.log = Log(path)

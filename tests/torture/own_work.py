@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What one agent writes alone: documents of its own, each write on the revision that the one before it made.
+"""Writes of one agent alone: documents of its own, each write on the revision of the write before.
 
-Every write has an idempotency key and is repeated until it is answered, so what is there at the end is known exactly, and
+Every write has an idempotency key and is retried until it is answered, so the final state is known exactly, and
 a conflict is a fault: the agent's own write was done twice or was lost.
 """
 import copy
@@ -89,7 +89,7 @@ class OwnPage(Own):
     def done(self, result, revision):
         self.id = result["notebook_id"]
         self.deleted = self.next_deleted
-        # What is deleted is told to be at 0; its history goes on.
+        # A deleted document reports revision 0; its history continues.
         revision = self.revision + 1 if self.deleted and revision == 0 else revision
         wrong = super().done(result, revision)
         if not self.deleted:

@@ -223,7 +223,7 @@ class Round:
 
 
 class Totals:
-    """What the report says."""
+    """Text of the report."""
 
     def __init__(self):
         self.rounds, self.faults = collections.Counter(), collections.Counter()
@@ -253,7 +253,7 @@ class Totals:
 
 
 class Tools:
-    """What rounds share: the program, the shim, the databases."""
+    """Shared by all rounds: the program, the shim, the databases."""
 
     def __init__(self, databases, binary=None):
         self.folder = tempfile.mkdtemp(prefix="notegate-torture-shim-")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What all agents write at once: each write leaves a token of its own in a place that is read back at the end.
+"""Writes of all agents at once: each write leaves its own token in a place that is read back at the end.
 
 A place is a kind: "file" is the lines of one shared file, "page" the lines of one shared page, and so on; checks.py reads them.
 """

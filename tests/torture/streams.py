@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Rounds of kills alone: client processes write, the gateway is killed again and again, then everything is counted.
 
-    client.py    agents that write over REST and MCP of both eras, each with a bearer key that changes now and then
-    tasker.py    an agent that makes MCP tasks and looks what became of them
-    follower.py  who follows the changes, over all kills
+    client.py    agents that write over REST and MCP in all protocol versions, each with a bearer key that changes now
+    and then
+    tasker.py    an agent that makes MCP tasks and checks their results
+    follower.py a client that follows the changes, over all kills
     ledger.py    the books: what was acknowledged, what each follower saw
     wire.py      how all of these speak to the gateway
 
@@ -225,7 +226,7 @@ class Rig:
         self.wait(settled, lambda: f"not subscribed: {[vars(told) for told in self.told]}")
         whole = next(seen for seen in self.seen if seen.name == "all")
         changes = sum(change[2] == "torture" for change in whole.place)
-        # What the last writes caused is on its way, and comes before what is written now.
+        # Events of the last writes are on their way, and come before events of new writes.
         before = self.all_told()
         for told, count in zip(self.told, before):
             if count > changes:
@@ -290,7 +291,7 @@ class Rig:
 
     @staticmethod
     def check_order(lines, tokens):
-        """What one client wrote one after the other stands in that order."""
+        """Successive writes of one client are stored in that order."""
         place = {line: i for i, line in enumerate(lines)}
         places = [place[token] for token in tokens]
         assert places == sorted(places), "one client's writes are out of order"

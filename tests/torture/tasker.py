@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An agent that makes MCP tasks, of both eras, and looks after every kill whether what they say is true.
+"""An agent that makes MCP tasks, of both protocols, and looks after every kill whether what they say is true.
 
     tasker.py SETTINGS-FILE
 
@@ -41,9 +41,9 @@ class Tasker:
         self.log = open(f"{settings['folder']}/tasker.log", "a", buffering=1)
 
     def send(self, method, params):
-        """The result, or the error, of either era: who made a task in one may ask in the other."""
-        era = self.wire.modern if self.rng.random() < 0.5 else self.wire.older
-        status, body = era(method, params)
+        """The result or the error in either protocol version: a task of one version can be read in the other."""
+        protocol = self.wire.stateless if self.rng.random() < 0.5 else self.wire.handshake
+        status, body = protocol(method, params)
         if status in (503, 504):
             raise Gone
         return body.get("result"), body.get("error")
@@ -55,11 +55,11 @@ class Tasker:
             "k_slow", {"ms": FOREVER_MS if kind == "forever" else self.rng.randrange(30)})
         params = {"name": tool, "arguments": arguments}
         if self.rng.random() < 0.5:
-            _, body = self.wire.modern("tools/call", params)
+            _, body = self.wire.stateless("tools/call", params)
             result = body.get("result", {})
             number = result.get("taskId") if result.get("resultType") == "task" else None
         else:
-            _, body = self.wire.older("tools/call", {**params, "task": {}})
+            _, body = self.wire.handshake("tools/call", {**params, "task": {}})
             number = body.get("result", {}).get("task", {}).get("taskId")
         assert number, f"no task: {body}"
         self.tasks.append(Task(number, kind, self.wire.life))
@@ -67,7 +67,7 @@ class Tasker:
         return self.tasks[-1]
 
     def look(self, task):
-        status, body = self.wire.modern("tasks/get", {"taskId": task.number})
+        status, body = self.wire.stateless("tasks/get", {"taskId": task.number})
         if status in (503, 504):
             raise Gone
         assert "result" in body, f"task {task.number} ({task.kind}, life {task.life} of {self.wire.life}): {body}"
@@ -83,7 +83,8 @@ class Tasker:
             assert not restarted or task.answered_in == self.wire.life, story
         elif status == "failed":
             assert restarted and RESTARTED in found["error"]["message"], story
-            # What waits for an answer does not run: only what had not come to ask yet, or was answered, can have died.
+            # A task that waits for an answer does not run: only a task before its question or after its answer can have
+            # died.
             assert task.status != "input_required" or task.answered_in not in (None, self.wire.life), story
         elif status == "completed":
             text = found["result"]["content"][0]["text"]
@@ -107,7 +108,7 @@ class Tasker:
 
     def answer(self, task):
         try:
-            status, body = self.wire.modern("tasks/update", {"taskId": task.number, "inputResponses": {
+            status, body = self.wire.stateless("tasks/update", {"taskId": task.number, "inputResponses": {
                 "first": {"action": "accept", "content": {"name": "said"}}}})
         finally:
             task.answered_in = self.wire.life

@@ -11,7 +11,7 @@ import streams  # noqa: E402
 from gateways import Databases  # noqa: E402
 
 SEED = 20261121
-# What every machine stands; the rest is for the long runs.
+# Load that every machine can take; the rest is for the long runs.
 FAULTS = ("kill", "freeze", "term", "cut", "clock", "full", "sync")
 
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""How the rig's clients speak to the gateway: REST, MCP of both eras and event streams, over a connection that is killed."""
+"""How the rig's clients speak to the gateway: REST, MCP of both protocols and event streams, over a connection that is killed."""
 import http.client
 import json
 import os
 import socket
 
 TIMEOUT = 30
-MODERN = "2026-07-28"
-OLDER = "2025-11-25"
+STATELESS = "2026-07-28"
+HANDSHAKE = "2025-11-25"
 TASKS = "io.modelcontextprotocol/tasks"
-META = {"io.modelcontextprotocol/protocolVersion": MODERN,
+META = {"io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, "extensions": {TASKS: {}}},
         "io.modelcontextprotocol/clientInfo": {"name": "torture", "version": "1"}}
-# Of one who takes no task for an answer.
+# Of a client that does not accept a task as the answer.
 PLAIN_META = {**META, "io.modelcontextprotocol/clientCapabilities": {}}
 BROKEN = (OSError, http.client.HTTPException, ValueError, socket.timeout)
 
@@ -34,8 +34,8 @@ class Connection(http.client.HTTPConnection):
 
 
 class Wire:
-    """One agent's connection, made again after every kill. `life` counts the gateways it has met. Who it is says a key or,
-    where there are none, a name."""
+    """One agent's connection, made again after every kill. `life` counts the gateways it has met. A key or, without
+    keys, a name identifies it."""
 
     def __init__(self, port_file, key=None, receive_buffer=None, agent=None, timeout=TIMEOUT):
         self.port_file = port_file
@@ -112,20 +112,20 @@ class Wire:
             self.close()
             raise Gone
 
-    def modern(self, method, params, headers=None):
+    def stateless(self, method, params, headers=None):
         name = params.get("name", params.get("taskId", params.get("uri")))
         return self.request("POST", "/mcp", {
             "jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META if self.key else PLAIN_META}}, {
-            "MCP-Protocol-Version": MODERN, "Mcp-Method": method, **({"Mcp-Name": name} if name else {}), **(headers or {})})
+            "MCP-Protocol-Version": STATELESS, "Mcp-Method": method, **({"Mcp-Name": name} if name else {}), **(headers or {})})
 
     def initialize(self):
         """A session, if there is none."""
         self.open()
         if self.session is not None:
             return
-        version = {"MCP-Protocol-Version": OLDER}
+        version = {"MCP-Protocol-Version": HANDSHAKE}
         answer = self.start("POST", "/mcp", {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": OLDER, "capabilities": {"elicitation": {}},
+            "protocolVersion": HANDSHAKE, "capabilities": {"elicitation": {}},
             "clientInfo": {"name": "torture", "version": "1"}}}, version)
         session = answer.headers.get("Mcp-Session-Id")
         try:
@@ -143,11 +143,11 @@ class Wire:
         assert status == 202, status
         self.session = session
 
-    def older(self, method, params, headers=None):
+    def handshake(self, method, params, headers=None):
         """In a session, made where there is none."""
         self.initialize()
         return self.request("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, {
-            "MCP-Protocol-Version": OLDER, "Mcp-Session-Id": self.session, **(headers or {})})
+            "MCP-Protocol-Version": HANDSHAKE, "Mcp-Session-Id": self.session, **(headers or {})})
 
 
 def events(answer):

@@ -20,7 +20,7 @@
 /* How often a thread waiting for a free connection checks whether its call is cancelled. */
 #define POOL_STEP_NS 50000000
 #define POOL_READ_SIZE 16384
-/* The time limit starts anew with each piece of this size, so a long reply that makes progress
+/* The time limit starts again with each part of this size, so a long reply that makes progress
  * does not time out. */
 #define POOL_PIECE ((size_t)256 * 1024)
 /* Bytes of a Redis error that are passed on. */
@@ -77,12 +77,12 @@ static const struct error_reply error_replies[] = {
     {"NOAUTH", NG_EUNAVAILABLE, "give user and password in redis.uri"},
     {"WRONGPASS", NG_EUNAVAILABLE, "check user and password in redis.uri"},
     {"NOPERM", NG_EUNAVAILABLE, "the user in redis.uri lacks a right; ACL SETUSER grants it"},
-    {"LOADING", NG_EUNAVAILABLE, "it is still reading its data; it is tried again"},
+    {"LOADING", NG_EUNAVAILABLE, "it is still loading its data; the gateway retries"},
     {"READONLY", NG_EUNAVAILABLE, "redis.uri must name the primary and not a replica"},
     {"MASTERDOWN", NG_EUNAVAILABLE, "redis.uri must name the primary and not a replica"},
     {"MISCONF", NG_EUNAVAILABLE, "it cannot save its data; look at its log and disk"},
-    {"BUSY", NG_EUNAVAILABLE, "a script runs there too long; it is tried again"},
-    {"OOM", NG_EFULL, "its maxmemory is reached; give it more"},
+    {"BUSY", NG_EUNAVAILABLE, "a script runs there too long; the gateway retries"},
+    {"OOM", NG_EFULL, "its maxmemory is reached; raise it"},
     {"WRONGTYPE", NG_EUNAVAILABLE,
      "another program uses a key of the journal; rename it, or set redis.prefix"},
     {"MOVED", NG_EUNAVAILABLE, "a Redis Cluster is not supported; name a single server"},
@@ -96,7 +96,7 @@ static int pool_describe_reply(const struct redis_pool *pool, const redisReply *
     const char *advice = NULL;
     int rc = NG_EUNAVAILABLE;
     if (reply == NULL || reply->type != REDIS_REPLY_ERROR) {
-        (void)snprintf(text, POOL_TEXT_SIZE, "Redis at %s gave an answer of another kind",
+        (void)snprintf(text, POOL_TEXT_SIZE, "Redis at %s sent an answer of an unexpected type",
                        pool->address);
         return rc;
     }
@@ -133,7 +133,7 @@ enum socket_result pool_read(struct pool_conn *conn, const struct socket_limit *
     for (;;) {
         if (redisReaderGetReply(conn->reader.redis, &reply) != REDIS_OK) {
             (void)snprintf(conn->sock.error, sizeof(conn->sock.error),
-                           "what it sends is not Redis's protocol (%s)",
+                           "its answer is not in the protocol of Redis (%s)",
                            conn->reader.redis->errstr);
             return SOCKET_CLOSED;
         }
@@ -398,8 +398,7 @@ static int pool_open_tls(struct redis_pool *pool, struct ng_call *call, struct n
         return NG_OK;
     }
     return ng_fail(call, NG_EINVAL,
-                   "redis.tls_ca is '%.*s', which is no file of certificates "
-                   "(PEM) that can be read",
+                   "redis.tls_ca is '%.*s', which is not a readable file of certificates (PEM)",
                    (int)ca.len, ca.data);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reader.h - the reply reader of hiredis with limits on what it allocates. */
+/* reader.h - the reply reader of hiredis with limits on its memory. */
 #ifndef NOTEGATE_REDIS_READER_H
 #define NOTEGATE_REDIS_READER_H
 

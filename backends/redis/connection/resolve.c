@@ -115,7 +115,7 @@ enum socket_result resolve_host(const char *host, const char *port,
     if (resolve_now(host, port, AI_NUMERICHOST, ret) == 0) {
         return SOCKET_OK;
     }
-    (void)snprintf(why, RESOLVE_WHY_SIZE, "there is no memory to look up its name");
+    (void)snprintf(why, RESOLVE_WHY_SIZE, "there is no memory to resolve its name");
     struct lookup *lookup = lookup_new(host, port);
     pthread_t thread;
     if (lookup == NULL) {
@@ -136,7 +136,7 @@ enum socket_result resolve_host(const char *host, const char *port,
     }
     (void)pthread_join(thread, NULL);
     if (lookup->rc != 0) {
-        (void)snprintf(why, RESOLVE_WHY_SIZE, "its name is not known: %s",
+        (void)snprintf(why, RESOLVE_WHY_SIZE, "its name is unknown: %s",
                        gai_strerror(lookup->rc));
         end = SOCKET_CLOSED;
     }

@@ -48,7 +48,7 @@ static int uri_decode(struct uri_parser *parser, struct ng_str text, const char 
         if (byte == '%') {
             unsigned char decoded = 0;
             if (text.len - i <= 2 || !hex_read(str_make(text.data + i + 1, 2), &decoded)) {
-                return uri_fail(parser, "it has a % that two hexadecimal digits do not follow");
+                return uri_fail(parser, "it has a % without two hexadecimal digits after it");
             }
             byte = decoded;
             i += 2;
@@ -86,7 +86,7 @@ static int uri_database(struct uri_parser *parser, struct ng_str text, struct re
 {
     long number = uri_number(text, URI_DATABASE_LAST);
     if (number < 0) {
-        return uri_fail(parser, "the database after the host is no number (redis://host/0)");
+        return uri_fail(parser, "the database after the host is not a number (redis://host/0)");
     }
     uri->database = (int)number;
     return NG_OK;
@@ -129,7 +129,7 @@ static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis
         return NG_OK;
     }
     if (!str_begins(text, "?db=")) {
-        return uri_fail(parser, "what follows the ? may only be db=N");
+        return uri_fail(parser, "only db=N is allowed after the ?");
     }
     return uri_database(parser, uri_from(text, 4), uri);
 }
@@ -154,7 +154,7 @@ static int uri_host(struct uri_parser *parser, struct ng_str text, struct redis_
         struct ng_str port = uri_until(uri_from(rest, 1), "/?#");
         long number = uri_number(port, URI_PORT_LAST);
         if (number < 1) {
-            return uri_fail(parser, "the port is no number from 1 to 65535");
+            return uri_fail(parser, "the port is not a number from 1 to 65535");
         }
         (void)snprintf(uri->port, sizeof(uri->port), "%ld", number);
         rest = uri_from(rest, port.len + 1);

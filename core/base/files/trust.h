@@ -18,7 +18,7 @@ enum trust {
 /* Is `uid` known to be one user? Not where a user namespace shows all users that it does not
  * map as this one (the kernel's overflow user). */
 bool trust_knows_user(uid_t uid);
-/* May the open file `fd`, which was opened as `path`, be believed? It, its folder and the
+/* May the open file `fd`, which was opened as `path`, be trusted? It, its folder and the
  * folder of `path` must belong to trusted users, and others must not be able to write them; a
  * folder with the sticky bit may be writable. NG_EFORBIDDEN: `error` has the whole sentence
  * and the command that mends it. NG_EUNAVAILABLE: it cannot be looked at. */

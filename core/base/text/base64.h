@@ -11,7 +11,7 @@ enum base64_alphabet { BASE64_STANDARD = 0, BASE64_URL = 1 };
 
 /* Adds the text of `bytes`. An error stays in out->rc. */
 void base64_encode(struct buf *out, struct ng_str bytes, enum base64_alphabet alphabet);
-/* Adds the bytes that `text` stands for. false: a character outside of the alphabet, an
+/* Adds the decoded bytes of `text`. false: a character outside of the alphabet, an
  * impossible length, missing or wrong padding (standard), or leftover bits that are not zero:
  * one value has one spelling. An error of memory or size stays in out->rc. */
 bool base64_decode(struct buf *out, struct ng_str text, enum base64_alphabet alphabet);

@@ -159,8 +159,8 @@ int checkpoint_take_aside(struct ng_call *call, struct ng_str space, struct ng_s
     struct ng_str none = {NULL, 0};
     if (!NG_HAS(functions, restore_aside) || functions->restore_aside == NULL) {
         return ng_fail(call, NG_ETOOLARGE,
-                       "the journal of the space is larger than a checkpoint can be, and the "
-                       "journal in use cannot keep it otherwise");
+                       "the journal of the space is larger than the maximum of a checkpoint, "
+                       "and this journal cannot save it in another way");
     }
     if (id.data == NULL) {
         return NG_EINTERNAL;
@@ -267,9 +267,9 @@ int checkpoint_not_found(struct ng_call *call, struct ng_str space, struct ng_st
     int rc = ng_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s' in the space '%.*s'",
                      (int)id.len, id.data == NULL ? "" : id.data, (int)space.len, space.data);
     if (near.same == 0) {
-        call->host->hint(call, "checkpoint_list tells which there are.");
+        call->host->hint(call, "checkpoint_list lists the checkpoints.");
     } else {
-        call->host->hint(call, "The nearest is %s; checkpoint_list tells which there are.",
+        call->host->hint(call, "The nearest is %s; checkpoint_list lists the checkpoints.",
                          near.best);
     }
     return rc;
@@ -345,8 +345,8 @@ int checkpoint_read_journal(struct ng_call *call, struct checkpoint_view *view)
 {
     if (view->aside) {
         return ng_fail(call, NG_ETOOLARGE,
-                       "the journal of this checkpoint was too large to be part of it, and is "
-                       "too large to be compared; checkpoint_restore can put it back");
+                       "the journal of this checkpoint was saved separately because of its "
+                       "size, and is too large to compare; checkpoint_restore can restore it");
     }
     int rc = call->host->json_parse(call, view->text, &view->journal);
     if (rc == NG_OK || rc == NG_EINTERNAL) {

@@ -171,7 +171,7 @@ int checkpoint_intent_list(struct ng_call *call, struct checkpoint_intent **ret,
 int checkpoint_job_start(struct agent_notebook *self, struct ng_call *call,
                          const struct checkpoint_intent *intent, bool answer);
 
-/* ---- checkpoint_recover.c: runs of this process, and those that were cut off ---- */
+/* ---- checkpoint_recover.c: runs of this process, and interrupted ones ---- */
 
 /* Finds restores without a live owner and finishes them, in a call of its own. */
 int checkpoint_recover_soon(struct agent_notebook *self, struct ng_call *call);

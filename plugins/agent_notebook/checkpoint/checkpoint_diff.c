@@ -275,8 +275,8 @@ int checkpoint_diff_run(void *self, struct ng_call *call, struct ng_str args)
     }
     if (rc == NG_EINTERNAL && ng_alloc(call, CHECKPOINT_ROOM) == NULL) {
         rc = ng_fail(call, NG_ETOOLARGE,
-                     "the journals have more entries than one call can compare; journal.keep "
-                     "makes the journal forget what is older than some days");
+                     "the journals have more entries than one call can compare; set "
+                     "journal.keep to remove old entries");
     }
     return rc;
 }

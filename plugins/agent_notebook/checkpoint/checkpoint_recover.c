@@ -73,7 +73,7 @@ static bool checkpoint_is_live(struct checkpoint_state *state, struct ng_str tok
     return live;
 }
 
-/* ---- finishing what was cut off ---- */
+/* ---- finishing interrupted restores ---- */
 
 /* Has the run of the record died? Either this host and directory own it, but no run of this
  * process does, or its lease has expired. */
@@ -101,7 +101,7 @@ static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
     rc = checkpoint_intent_take(call, intent, token, checkpoint_owner(state));
     if (rc == NG_OK) {
         call->host->log(call, NG_LOG_WARNING,
-                        "a restore of the space '%.*s' was cut off; it is finished now",
+                        "a restore of the space '%.*s' was interrupted; it is finished now",
                         (int)intent->space.len, intent->space.data);
         rc = checkpoint_job_start(self, call, intent, false);
     }
@@ -152,7 +152,7 @@ int checkpoint_health(void *self, struct ng_call *call)
     size_t open = 0;
     int rc = checkpoint_recover(notebook, call, &open);
     if (rc == NG_OK && open > 0) {
-        rc = ng_fail(call, NG_EBUSY, "%zu restores that were cut off are being finished", open);
+        rc = ng_fail(call, NG_EBUSY, "%zu interrupted restores are being finished", open);
     }
     return rc;
 }
@@ -195,7 +195,7 @@ int checkpoint_start(struct ng_call *call, const struct ng_conf *conf,
     self->checkpoint = state;
     /* A database that is away at the start does not prevent it: /readyz tries again. */
     if (checkpoint_recover_soon(self, call) != NG_OK) {
-        call->host->log(call, NG_LOG_WARNING, "restores that were cut off are not looked for");
+        call->host->log(call, NG_LOG_WARNING, "interrupted restores are not searched");
     }
     return NG_OK;
 }

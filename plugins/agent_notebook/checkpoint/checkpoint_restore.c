@@ -77,14 +77,13 @@ static int checkpoint_job_fail(const struct checkpoint_job *job, int rc)
                        "gateway's log says why",
                        (int)intent->checkpoint.len, intent->checkpoint.data);
     }
-    return ng_fail(
-        job->caller, rc,
-        "the restore of checkpoint %.*s was interrupted; %s. What was there before it "
-        "is checkpoint %.*s",
-        (int)intent->checkpoint.len, intent->checkpoint.data,
-        may_mend ? "it is finished as soon as the storage allows"
-                 : "the gateway's log says why, and it is not tried again",
-        (int)intent->previous.len, intent->previous.data);
+    return ng_fail(job->caller, rc,
+                   "the restore of checkpoint %.*s was interrupted; %s. The state before it is "
+                   "checkpoint %.*s",
+                   (int)intent->checkpoint.len, intent->checkpoint.data,
+                   may_mend ? "it is finished as soon as the storage allows"
+                            : "the gateway's log says why, and it is not tried again",
+                   (int)intent->previous.len, intent->previous.data);
 }
 
 /* The end of the restore, successful or not. If it failed for a while, the gateway that finds
@@ -429,7 +428,7 @@ static void checkpoint_restore_drop(struct ng_call *call, struct checkpoint_inte
     if (checkpoint_intent_begin(call, intent) != NG_OK) {
         call->host->log(call, NG_LOG_WARNING,
                         "the record of a restore that did not begin could not be removed; it "
-                        "is when its lease has run out");
+                        "is removed when its lease expires");
     }
 }
 

@@ -163,7 +163,7 @@ int entry_no_version(struct ng_call *call, const struct ng_key *key, uint64_t ve
         call->host->format(call, "' has no version %llu, or it is no longer kept",
                            (unsigned long long)version)};
     entry_fail_pieces(call, AGENT_NOTEBOOK_VERSION_NOT_FOUND, pieces, NG_COUNT(pieces));
-    call->host->hint(call, "notebook_history lists the versions there are.");
+    call->host->hint(call, "notebook_history lists the versions.");
     struct ng_writer *writer = entry_details(call, key);
     entry_put_int(call, writer, "version", version);
     call->host->json_end(writer);
@@ -184,8 +184,7 @@ int entry_no_section(struct ng_call *call, const struct ng_key *key, struct ng_s
     const struct ng_str pieces[] = {ng_str_of("the entry has no heading '"), entry_quoted(name),
                                     ng_str_of("'")};
     entry_fail_pieces(call, AGENT_NOTEBOOK_SECTION_NOT_FOUND, pieces, NG_COUNT(pieces));
-    host->hint(call,
-               "`section` is the plain text of a heading; `details` has those there are.");
+    host->hint(call, "`section` is the plain text of a heading; `details` lists the headings.");
     struct ng_writer *writer = host->details(call);
     host->json_object(writer);
     entry_put(call, writer, "notebook_id", key->id);

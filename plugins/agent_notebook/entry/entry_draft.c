@@ -157,7 +157,7 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
     return check_own(call, collection);
 }
 
-/* ---- what is made ---- */
+/* ---- new entries ---- */
 
 static void draft_make_summary(struct ng_call *call, struct entry_draft *draft)
 {

@@ -326,8 +326,8 @@ static int edit_section_again(struct ng_call *call, const struct entry_draft *dr
                   (int)shown.len, shown.data, shown.len < name.len ? "..." : "",
                   (unsigned long long)entry_line_of(text, section->heading.at),
                   (unsigned long long)entry_line_of(text, section->again));
-    call->host->hint(call, "Change the one that is meant with `edits`, or give its heading "
-                           "another text first.");
+    call->host->hint(
+        call, "Change the section with `edits`, or give its heading another text first.");
     struct ng_writer *writer = call->host->details(call);
     call->host->json_object(writer);
     entry_put(call, writer, "notebook_id", draft->key.id);

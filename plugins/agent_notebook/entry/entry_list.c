@@ -234,7 +234,7 @@ static int list_find(struct list *list)
     return NG_OK;
 }
 
-/* ---- what is shown of them ---- */
+/* ---- members in answers ---- */
 
 static int list_body_row(void *user, const struct ng_doc *row)
 {

@@ -354,8 +354,7 @@ int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
     if (!call->host->may_block(call)) {
         return NG_EWOULDBLOCK;
     }
-    return ng_fail(call, NG_EBUSY,
-                   "too many references of openings wait to be written; try again");
+    return ng_fail(call, NG_EBUSY, "too many read receipts wait to be written; try again");
 }
 
 /* With the lock held. */

@@ -77,8 +77,8 @@ static int memory_log_check(struct ng_call *call)
     struct ng_str content = ng_arg_text(call, "content");
     if (content.len > MEMORY_CONTENT_MAX) {
         return ng_fail(call, NG_ETOOLARGE,
-                       "`content` has %zu bytes, a memory holds at most %zu; keep the text as "
-                       "a notebook entry and log what it is about",
+                       "`content` has %zu bytes, a memory holds at most %zu; save the text as "
+                       "a notebook entry and log a summary of it",
                        content.len, MEMORY_CONTENT_MAX);
     }
     for (const struct ng_value *tag = host->json_first(ng_arg(call, "tags")); tag != NULL;

@@ -219,7 +219,7 @@ static void test_made_summaries(void **state)
     update(*state, &exact, ",\"append\":\"x\"");
     (void)snprintf(want, sizeof(want), "%s...", content);
     expect_member(*state, &exact, "", "summary", want);
-    /* A made one is made anew, a given one stays. */
+    /* A generated one is generated again, a given one stays. */
     update(*state, &exact, ",\"content\":\"new\"");
     expect_member(*state, &exact, "", "summary", "new");
     update(*state, &exact, ",\"summary\":\"mine\"");

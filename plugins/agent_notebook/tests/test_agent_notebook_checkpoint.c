@@ -37,7 +37,7 @@ static struct ng_str checkpoint_json(struct bench *bench, struct call *call, str
     return json;
 }
 
-/* What the answer says of one entry; NULL: nothing. */
+/* The members of one entry in the answer; NULL: none. */
 static const struct ng_value *moved(const struct ng_value *answer, const char *id)
 {
     const struct ng_value *list = json_get(json_get(answer, "notebooks"), "moved");
@@ -253,7 +253,7 @@ static void test_restore_many(void **state)
     }
 }
 
-/* Whoever logs while it is restored loses nothing: the memory is there afterwards. */
+/* A memory that is logged during a restore is not lost. */
 struct logger {
     struct bench *bench;
     atomic_bool stop;

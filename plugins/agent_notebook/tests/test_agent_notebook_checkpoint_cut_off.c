@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_notebook_checkpoint_cut_off.c - restores that were cut off are completed by who
- * comes upon them. */
+/* test_agent_notebook_checkpoint_cut_off.c - interrupted restores are completed by the next
+ * gateway or call that finds them. */
 #include "test_agent_notebook_checkpoint_rig.h"
 
 #include "core/base/clock.h"
@@ -45,7 +45,7 @@ static int count_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-/* As who recovers looks: what the disk has. A read by key may be a moment behind that, until
+/* Reads from the disk, as recovery does. A read by key may be a moment behind that, until
  * the store has heard of the commit. */
 static bool record_is_there(struct bench *bench)
 {
@@ -92,7 +92,7 @@ static const char *record_json(struct bench *bench, const char *checkpoint,
                 checkpoint, previous, phase, lease);
 }
 
-/* With the phase in which it was cut off: what is there afterwards. */
+/* By the phase of the interruption: the state afterwards. */
 static void cut_off(struct bench *bench, int phase)
 {
     const char *page = page_new(bench, "one");
@@ -112,7 +112,7 @@ static void cut_off(struct bench *bench, int phase)
         return;
     }
     page_is(bench, page, "one", 3);
-    /* What came after the look at the present stays; in the last phase the journal is back. */
+    /* Writes after the present was read stay; in the last phase the journal is back. */
     assert_int_equal(memories(bench), phase == 2 ? 2 : 3);
     /* A second restart changes nothing more. */
     harness_reopen(&bench->harness);
@@ -159,7 +159,7 @@ static void test_cut_off_aside(void **state)
     harness_reopen(&bench->harness);
     wait_ready(bench);
     assert_int_equal(memories(bench), 1);
-    /* Cut off behind that step: it is not done again. */
+    /* Interrupted after that step: it is not repeated. */
     remember(bench, "since");
     leave_record(bench, record_json(bench, first, previous, 2, 1));
     harness_reopen(&bench->harness);
@@ -195,8 +195,8 @@ static void test_lease(void **state)
     assert_false(record_is_there(bench));
 }
 
-/* What a dead gateway has left is finished when somebody comes upon it, whether or not anybody
- * asks /readyz; and a gateway that was ready is so meanwhile. */
+/* A restore of a dead gateway is finished when a call finds it, with or without requests to
+ * /readyz; a ready gateway stays ready meanwhile. */
 static void test_come_upon(void **state)
 {
     struct bench *bench = *state;

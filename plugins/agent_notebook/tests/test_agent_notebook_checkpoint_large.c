@@ -83,7 +83,7 @@ static void test_large(void **state)
             form(bench, "{\"checkpoint_id\":\"%s\",\"against\":\"%s\"}", first, wild),
             "TOO_LARGE", "checkpoint_restore");
 
-    /* It is undone, and that as well; what is kept stays. */
+    /* It is undone, and the undo as well; kept states stay. */
     remember(bench, "since");
     const char *quiet = restore(bench, wild);
     expect_member(ask(bench, "memory_summary", "{}"), "summary", "gone wild");

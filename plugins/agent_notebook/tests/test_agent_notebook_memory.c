@@ -31,7 +31,7 @@ static void test_log_and_recall(void **state)
     expect_member(made, "status", "logged");
     struct ng_str id = json_get(made, "memory_id")->text;
     assert_true(id.len >= 12);
-    /* What was acknowledged is there at once. */
+    /* An acknowledged write can be read at once. */
     const struct ng_value *found = ask(bench, "memory_recall", "{\"query\":\"database\"}");
     assert_int_equal(number(found, "count"), 1);
     assert_null(json_get(found, "backlog"));

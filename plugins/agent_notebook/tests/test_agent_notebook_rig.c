@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_agent_notebook_rig.c - what test_agent_notebook*.c share; the header says what it is
- * for.
+/* test_agent_notebook_rig.c - shared code of test_agent_notebook*.c; see the header.
  */
 #include "test_agent_notebook_rig.h"
 

@@ -155,12 +155,10 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
         if (error == EPERM) {
             return fail(why,
                         "Kernels cannot be started: other users can change the program that "
-                        "holds them; do `chown root %.450s && chmod go-w %.450s`.",
+                        "supervises them; do `chown root %.450s && chmod go-w %.450s`.",
                         path, path);
         }
-        return fail(why,
-                    "Kernels cannot be started: the program %.700s, which holds them, does not "
-                    "start: %s",
+        return fail(why, "Kernels cannot be started: the supervisor %.700s does not start: %s",
                     path, strerror_r(error, text, sizeof(text)));
     }
     return true;
@@ -250,8 +248,8 @@ static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     bool good = false;
     arena_init(&memory, 0);
     (void)fail(why,
-               "The kernel `%s` could not be started: its command is too long, the process "
-               "that holds kernels does not listen, or memory is out.",
+               "The kernel `%s` could not be started: its command is too long, the supervisor "
+               "of kernels does not answer, or memory is exhausted.",
                kernel->spec.name);
     const char **command = kernelspec_command(&kernel->spec, kernel->connection_file, &memory);
     const char **variables = kernelspec_environment(&kernel->spec, &memory);

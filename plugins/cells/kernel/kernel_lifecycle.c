@@ -103,8 +103,8 @@ static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MA
         skip++;
     }
     if (said.len > skip && !clean.failed) {
-        (void)snprintf(why + used, (size_t)(EXIT_REASON_MAX - used),
-                       "; the last it wrote: %.*s", (int)(said.len - skip), said.data + skip);
+        (void)snprintf(why + used, (size_t)(EXIT_REASON_MAX - used), "; its last output: %.*s",
+                       (int)(said.len - skip), said.data + skip);
     }
     nb_text_done(&clean);
 }

@@ -165,7 +165,7 @@ static void supervisor_lost(struct kernels *kernels)
             kernel_set_state(kernel, KERNEL_GONE);
             kernels_remember_lost(kernels, kernel->notebook);
             kernel_fail_runs(kernel, RUN_KERNEL_DIED,
-                             "the process that holds the kernels ended, and they with it");
+                             "the supervisor of kernels ended, and all kernels with it");
         }
     }
 }

@@ -197,7 +197,8 @@ static void begin_cell(struct kernel *kernel, struct run *run)
     }
     execution->active = true;
     if (!send_code(kernel, nb_text_str(&cell->source))) {
-        kernel_fail_runs(kernel, RUN_NO_KERNEL, "The kernel could not be asked to run a cell.");
+        kernel_fail_runs(kernel, RUN_NO_KERNEL,
+                         "The request to run a cell could not be sent to the kernel.");
     }
 }
 
@@ -376,10 +377,10 @@ static void drop_expired(struct kernel *kernel, int64_t now)
             run->next = kernel->first; /* kernel_end_run() ends the head of the queue */
             kernel->first = run;
             if (cancelled) {
-                kernel_end_run(kernel, RUN_CANCELLED, "It was cancelled before it began.");
+                kernel_end_run(kernel, RUN_CANCELLED, "The run was cancelled before it began.");
             } else {
                 kernel_end_run(kernel, RUN_TIMED_OUT,
-                               "Its time was over before the kernel was free.");
+                               "The run timed out before the kernel was free.");
             }
             at = &kernel->first;
         } else {
@@ -405,7 +406,7 @@ static bool may_go_on(struct kernel *kernel, const struct run *run, int64_t now)
         fault = RUN_CANCELLED;
     } else if (!kernel->interrupt_requested) {
         fault = RUN_TIMED_OUT;
-        what = "Its time was over (timeout)";
+        what = "The run reached its time limit (timeout)";
     }
     (void)snprintf(why, sizeof(why), "%s before cell %.100s began", what,
                    run->cells[run->at].handle);

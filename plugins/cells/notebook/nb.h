@@ -3,7 +3,7 @@
  * nb.h - a notebook file (.ipynb) as bytes with an index of spans, and edits as splices of
  * those bytes.
  *
- * A file is never parsed and written anew: an edit replaces the spans it changes and keeps
+ * A file is never parsed and rewritten: an edit replaces the spans it changes and keeps
  * every other byte. The layout of new text (indent, newlines, escapes, source as lines or as
  * one string, order of members) is detected from the file. Allocates with malloc(); no I/O, no
  * global state.

@@ -49,7 +49,7 @@ static bool fail_json(struct nb_scan *scan, const char *what)
     }
     if (at_merge_mark(scan)) {
         return nb_scan_fail(scan, NB_NOT_JSON, scan->at,
-                            "it holds the marks of a merge with conflicts: settle them first");
+                            "it has conflict markers of a merge: resolve the conflicts first");
     }
     return nb_scan_fail(scan, NB_NOT_JSON, scan->at, what);
 }
@@ -73,7 +73,7 @@ static bool scan_escape(struct nb_scan *scan)
     char c = data[scan->at++];
     if (c != 'u') {
         return (strchr("\"\\/bfnrt", c) != NULL && c != '\0') ||
-               nb_scan_fail(scan, NB_NOT_JSON, scan->at - 2, "there is no such escape");
+               nb_scan_fail(scan, NB_NOT_JSON, scan->at - 2, "this escape does not exist");
     }
     for (int i = 0; i < 4; i++, scan->at++) {
         if (scan->at >= scan->bytes.len || hex_digit(data[scan->at]) < 0) {
@@ -154,15 +154,15 @@ static bool scan_number(struct nb_scan *scan)
     size_t digits = scan_digits(scan);
     if (zero && digits > 1) {
         scan->at = start;
-        return fail_json(scan, "this is no value of JSON");
+        return fail_json(scan, "this is not a JSON value");
     }
     if (digits == 0) {
-        return fail_json(scan, "this is no value of JSON");
+        return fail_json(scan, "this is not a JSON value");
     }
     if (nb_scan_is(scan, '.')) {
         scan->at++;
         if (scan_digits(scan) == 0) {
-            return fail_json(scan, "digits are missing behind the point");
+            return fail_json(scan, "digits are missing after the point");
         }
     }
     if (nb_scan_is(scan, 'e') || nb_scan_is(scan, 'E')) {

@@ -40,7 +40,7 @@ static bool output_element(struct nb_scan *scan, void *user)
     struct nb_span value;
     cell->output_count++;
     if (!nb_scan_is(scan, '{')) {
-        bad_cell(scan, scan->at, "has an output that is no object");
+        bad_cell(scan, scan->at, "has an output that is not an object");
     }
     return nb_scan_value(scan, &value);
 }
@@ -115,11 +115,11 @@ static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
     } else if (source == '\0' && !text) {
         bad_cell(scan, cell->whole.at, "has no source");
     } else if (!text) {
-        bad_cell(scan, cell->source.at, "has a source that is no text");
+        bad_cell(scan, cell->source.at, "has a source that is not text");
     } else if (cell->outputs.len > 0 && first_of(scan, cell->outputs) != '[') {
-        bad_cell(scan, cell->outputs.at, "has outputs that are no list");
+        bad_cell(scan, cell->outputs.at, "has outputs that are not a list");
     } else if (cell->metadata.len > 0 && first_of(scan, cell->metadata) != '{') {
-        bad_cell(scan, cell->metadata.at, "has metadata that are no object");
+        bad_cell(scan, cell->metadata.at, "has metadata that are not an object");
     }
 }
 
@@ -136,7 +136,7 @@ static bool scan_cell(struct nb_scan *scan, void *user)
         return nb_scan_fail(scan, NB_NO_MEMORY, scan->at, "there is no room for its cells");
     }
     if (!nb_scan_is(scan, '{')) {
-        bad_cell(scan, scan->at, "is no object");
+        bad_cell(scan, scan->at, "is not an object");
         if (!nb_scan_value(scan, &cell.whole)) {
             return false;
         }
@@ -187,12 +187,13 @@ static bool check_notebook(struct nb_scan *scan)
     struct nb *nb = scan->nb;
     int64_t major = 0;
     if (!scan->has_format && !scan->has_cells && !scan->has_worksheets) {
-        return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->top.at,
-                            "it is JSON, but no notebook: it has neither nbformat nor cells");
+        return nb_scan_fail(
+            scan, NB_NO_NOTEBOOK, nb->top.at,
+            "it is JSON, but not a notebook: it has neither nbformat nor cells");
     }
     if (!scan->has_format || !nb_integer(scan->bytes, scan->format, &major)) {
         return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->top.at,
-                            "its nbformat is missing or no whole number");
+                            "its nbformat is missing or not a whole number");
     }
     if (major != 4) {
         const char *what = "its nbformat is newer than 4";
@@ -204,14 +205,14 @@ static bool check_notebook(struct nb_scan *scan)
     }
     if (scan->minor.len > 0 && !nb_integer(scan->bytes, scan->minor, &nb->minor)) {
         return nb_scan_fail(scan, NB_NO_NOTEBOOK, scan->minor.at,
-                            "its nbformat_minor is no whole number");
+                            "its nbformat_minor is not a whole number");
     }
     if (!scan->has_cells || scan->cells_no_array) {
         return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->top.at, "it has no list of cells");
     }
     if (nb->metadata.len > 0 && first_of(scan, nb->metadata) != '{') {
         return nb_scan_fail(scan, NB_NO_NOTEBOOK, nb->metadata.at,
-                            "its metadata are no object");
+                            "its metadata are not an object");
     }
     if (scan->bad_cell.fault != NB_FINE) {
         *scan->error = scan->bad_cell;
@@ -293,7 +294,7 @@ static bool scan_whole(struct nb_scan *scan)
     if (!nb_scan_is(scan, '{')) {
         struct nb_span value;
         return nb_scan_value(scan, &value) &&
-               nb_scan_fail(scan, NB_NO_NOTEBOOK, value.at, "it is JSON, but no object");
+               nb_scan_fail(scan, NB_NO_NOTEBOOK, value.at, "it is JSON, but not an object");
     }
     if (!nb_scan_object(scan, top_member, NULL, &scan->nb->top)) {
         return false;
@@ -301,7 +302,7 @@ static bool scan_whole(struct nb_scan *scan)
     nb_scan_space(scan);
     if (scan->at < scan->bytes.len) {
         return nb_scan_fail(scan, NB_NOT_JSON, scan->at,
-                            "something follows the end of its JSON");
+                            "there is text after the end of its JSON");
     }
     return check_notebook(scan) && find_unique_ids(scan);
 }

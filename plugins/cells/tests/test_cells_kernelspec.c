@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_kernelspec.c - kernel.json files: what they say, what is run for them. */
+/* test_cells_kernelspec.c - kernel.json files: their content, and the commands they start. */
 #include "harness.h"
 #include "kernel/kernelspec.h"
 

@@ -19,7 +19,7 @@
 #define CAN_FAIL 0 /* a sanitizer has allocators of its own */
 #endif
 
-/* More than any of what is tried here makes. */
+/* More than any case here makes. */
 #define ALLOCATIONS 300
 
 /* The allocation that fails, counted down; negative: none. `once`: those after it succeed. */

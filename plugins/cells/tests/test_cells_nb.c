@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_nb.c - the index of a notebook file and its edits, and what is wrong with files
- * that are none. */
+/* test_cells_nb.c - the index of a notebook file and its edits, and the errors of files that
+ * are none. */
 #include "test_nb.h"
 
 #define CELLS_MAX 12
@@ -212,7 +212,7 @@ static void test_outputs_behind_others(void **state)
             APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
     becomes(APPEND_HEAD ", \"outputs\": []" APPEND_TAIL, change_append,
             APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
-    /* What is there stays as it is written. */
+    /* Existing members keep their text. */
     becomes(APPEND_HEAD ", \"outputs\": [ {\"odd\":1e999 } ]" APPEND_TAIL, change_append,
             APPEND_HEAD
             ", \"outputs\": [ {\"odd\":1e999 }, {\"a\": 1}, {\"b\": []} ]" APPEND_TAIL);
@@ -329,7 +329,7 @@ static void test_escaped_words(void **state)
     nb_done(&nb);
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 struct bad {
     const char *bytes;
@@ -344,55 +344,54 @@ static const struct bad malformed[] = {
     {"{\"cells\": [", NB_NOT_JSON,
      "it is cut short: its JSON does not end (line 1, column 12)"},
     {"{\"a\": \"\xc3\xa9\",\n \"b\": \"x", NB_NOT_JSON, "does not end (line 2, column 9)"},
-    {"{\"\xc3\xa9\": tru}", NB_NOT_JSON, "this is no value of JSON (line 1, column 7)"},
+    {"{\"\xc3\xa9\": tru}", NB_NOT_JSON, "this is not a JSON value (line 1, column 7)"},
     {"\xef\xbb\xbf{\"a\" 1}", NB_NOT_JSON, "a colon is missing (line 1, column 6)"},
     {"{\"a\": 1 \"b\": 2}", NB_NOT_JSON, "a comma or the closing bracket is missing"},
     {"{\"a\": 1,}", NB_NOT_JSON, "a string is missing (line 1, column 9)"},
-    {"{\"a\": [1,]}", NB_NOT_JSON, "this is no value of JSON"},
+    {"{\"a\": [1,]}", NB_NOT_JSON, "this is not a JSON value"},
     {"{\"a\": \"\t\"}", NB_NOT_JSON, "a control character stands unescaped in a string"},
-    {"{\"a\": \"\\x\"}", NB_NOT_JSON, "there is no such escape (line 1, column 8)"},
+    {"{\"a\": \"\\x\"}", NB_NOT_JSON, "this escape does not exist (line 1, column 8)"},
     {"{\"a\": \"\\u12g4\"}", NB_NOT_JSON, "\\u needs four hexadecimal digits"},
-    {"{\"a\": 01}", NB_NOT_JSON, "this is no value of JSON"},
-    {"{\"a\": 1.}", NB_NOT_JSON, "digits are missing behind the point"},
+    {"{\"a\": 01}", NB_NOT_JSON, "this is not a JSON value"},
+    {"{\"a\": 1.}", NB_NOT_JSON, "digits are missing after the point"},
     {"{\"a\": 1e}", NB_NOT_JSON, "digits are missing in the exponent"},
-    {"{} {}", NB_NOT_JSON, "something follows the end of its JSON (line 1, column 4)"},
+    {"{} {}", NB_NOT_JSON, "there is text after the end of its JSON (line 1, column 4)"},
     {"{\n<<<<<<< HEAD\n", NB_NOT_JSON,
-     "marks of a merge with conflicts: settle them first (line "
-     "2, column 1)"},
-    {"{\"a\": 1\n=======\n", NB_NOT_JSON, "marks of a merge"},
+     "conflict markers of a merge: resolve the conflicts first (line 2, column 1)"},
+    {"{\"a\": 1\n=======\n", NB_NOT_JSON, "conflict markers"},
     {"{\"a\": \"\xff\"}", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 8)"},
     {"{\"a\": \"\xed\xa0\x80\"}", NB_NOT_UTF8, "it is not UTF-8"},
     {"\xff\xfe{\0", NB_NOT_UTF8, "it is not UTF-8 (line 1, column 1)"},
-    {"[]", NB_NO_NOTEBOOK, "it is JSON, but no object"},
+    {"[]", NB_NO_NOTEBOOK, "it is JSON, but not an object"},
     {"{}", NB_NO_NOTEBOOK, "it has neither nbformat nor cells"},
-    {"{\"cells\": []}", NB_NO_NOTEBOOK, "its nbformat is missing or no whole number"},
+    {"{\"cells\": []}", NB_NO_NOTEBOOK, "its nbformat is missing or not a whole number"},
     {"{\"cells\": [], \"nbformat\": \"4\"}", NB_NO_NOTEBOOK, "its nbformat is missing"},
     {"{\"cells\": [], \"nbformat\": 4, \"nbformat_minor\": 1.5}", NB_NO_NOTEBOOK,
-     "its nbformat_minor is no whole number"},
+     "its nbformat_minor is not a whole number"},
     {"{\"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
     {"{\"cells\": {}, \"nbformat\": 4}", NB_NO_NOTEBOOK, "it has no list of cells"},
     {"{\"cells\": [], \"metadata\": [], \"nbformat\": 4}", NB_NO_NOTEBOOK,
-     "its metadata are no object"},
+     "its metadata are not an object"},
     {"{\"worksheets\": [], \"nbformat\": 3}", NB_OTHER_VERSION, "its nbformat is older than 4"},
     {"{\"cells\": [], \"nbformat\": 5}", NB_OTHER_VERSION, "its nbformat is newer than 4"},
     {"{\"cells\": [1], \"nbformat\": 4}", NB_BAD_CELL,
-     "cell 0 is no object (line 1, column 12)"},
+     "cell 0 is not an object (line 1, column 12)"},
     {"{\"cells\": [\n{\"source\": \"\"}], \"nbformat\": 4}", NB_BAD_CELL,
      "cell 0 has no cell_type (line 2, column 1)"},
     {"{\"cells\": [{\"cell_type\": \"code\"}], \"nbformat\": 4}", NB_BAD_CELL, "has no source"},
     {"{\"cells\": [{\"cell_type\": \"code\", \"source\": 1}], \"nbformat\": 4}", NB_BAD_CELL,
-     "has a source that is no text"},
+     "has a source that is not text"},
     {"{\"cells\": [{\"cell_type\": \"code\", \"source\": [1]}], \"nbformat\": 4}", NB_BAD_CELL,
-     "has a source that is no text"},
+     "has a source that is not text"},
     {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": {}}], "
      "\"nbformat\": 4}",
-     NB_BAD_CELL, "has outputs that are no list"},
+     NB_BAD_CELL, "has outputs that are not a list"},
     {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"outputs\": [1]}], "
      "\"nbformat\": 4}",
-     NB_BAD_CELL, "has an output that is no object"},
+     NB_BAD_CELL, "has an output that is not an object"},
     {"{\"cells\": [{\"cell_type\": \"code\", \"source\": \"\", \"metadata\": 1}], "
      "\"nbformat\": 4}",
-     NB_BAD_CELL, "has metadata that are no object"},
+     NB_BAD_CELL, "has metadata that are not an object"},
 };
 
 static void test_malformed(void **state)
@@ -420,7 +419,7 @@ static void test_deep(void **state)
     }
     assert_int_equal(nb_index(nb_text_str(&text), &nb, &error), NB_DEEP);
     nb_text_done(&text);
-    /* What a kernel sends in as deep a form as is let in can be read where it was put. */
+    /* Output of a kernel with the maximum nesting can be read back from the file. */
     nb_add_word(&text, "{\"nbformat\":4,\"cells\":[{\"cell_type\":\"code\",\"source\":[],"
                        "\"outputs\":[{\"data\":{\"x\":");
     size_t before = text.len;

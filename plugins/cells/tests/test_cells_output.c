@@ -72,7 +72,8 @@ static void test_displays(void **state)
     outputs_done(&outputs);
 }
 
-/* The cap holds whatever comes, no character is split, and the count of what is lost is told.
+/* The maximum holds for any output, no character is split, and the number of lost bytes is
+ * reported.
  */
 static void test_the_cap(void **state)
 {
@@ -102,7 +103,7 @@ static void test_the_cap(void **state)
     }
     assert_int_equal(outputs.count, OUTPUTS_MAX);
     assert_int_equal(outputs.dropped,
-                     OUTPUTS_MAX / 2); /* what goes on behind the last is kept */
+                     OUTPUTS_MAX / 2); /* output that continues after the last part is kept */
     outputs_done(&outputs);
 }
 

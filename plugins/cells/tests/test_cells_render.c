@@ -25,7 +25,7 @@ static void text_is(struct nb_text *text, const char *want)
 static void cleans(const char *raw, const char *want)
 {
     struct nb_text out = {0};
-    nb_add_word(&out, "> "); /* what stands before it is not written over */
+    nb_add_word(&out, "> "); /* the text before it is not overwritten */
     render_clean(&out, ng_str_of(raw));
     assert_memory_equal(out.data, "> ", 2);
     memmove(out.data, out.data + 2, out.len - 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_wire.c - messages of kernels: frames, signatures, what is dropped. */
+/* test_cells_wire.c - messages of kernels: frames, signatures, dropped messages. */
 #include "harness.h"
 #include "kernel/wire.h"
 
@@ -87,7 +87,7 @@ static void test_frames_that_are_no_message(void **state)
             known_frames(frames);
             frames[1] = ng_str_of("");
             frames[at] = ng_str_of(bad[i]);
-            /* The metadata are nobody's business. */
+            /* The metadata are ignored. */
             assert_int_equal(wire_parse(frames, FRAMES, &no_key, &message), at == 4);
         }
     }

@@ -146,7 +146,7 @@ static void add_late_output(const struct cells_run *cells_run, struct nb_text *o
     }
     snapshot_take(cell, &snapshots);
     if (snapshots.has_output) {
-        nb_addf(out, "\n\nAfter its run was over, cell %s put out:\n", cell->handle);
+        nb_addf(out, "\n\nOutput of cell %s after the end of its run:\n", cell->handle);
         add_outputs(&snapshots, (size_t)cells_run->self->max_output_text, out);
     }
     nb_text_done(&snapshots.json);
@@ -255,11 +255,11 @@ static void add_kernel_notes(const struct cells_run *cells_run, struct nb_text *
                 cells_run->fallback, run->kernel_name);
     }
     if (run->origin == ORIGIN_AFTER_RESTART) {
-        nb_add_word(out, "\nThe kernel of this notebook was restarted: all its variables are "
-                         "gone.");
+        nb_add_word(out,
+                    "\nThe kernel of this notebook was restarted: all its variables are lost.");
     } else if (run->origin == ORIGIN_AFTER_LOSS) {
         nb_add_word(out, "\nThe kernel of this notebook had ended: a new one was started, all "
-                         "its variables are gone.");
+                         "its variables are lost.");
     } else if (run->origin != ORIGIN_USED && cells_run->fallback == NULL) {
         nb_addf(out, "\nA new kernel was started for this notebook: `%s`.", run->kernel_name);
     }
@@ -297,7 +297,7 @@ void cells_answer(struct cells_run *cells_run, const char *note, struct nb_text 
     struct cell_snapshot *snapshots = snapshots_take(cells_run->run);
     add_head(cells_run, out);
     if (cells_run->skipped > 0) {
-        nb_addf(out, "\n%zu cell(s) were passed over: no code, or tagged skip-execution.",
+        nb_addf(out, "\n%zu cell(s) were skipped: no code, or tagged skip-execution.",
                 cells_run->skipped);
     }
     add_source_notes(cells_run->run, out);
@@ -415,9 +415,8 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
     struct cells_run *run = cells_runs_get(self->runs, id, owner);
     if (run == NULL) {
         int rc = ng_fail(call, CELLS_ENORUN, "There is no run %.*s", (int)id.len, id.data);
-        call->host->hint(
-            call, "Runs are known to the gateway that began them; it forgets them when it "
-                  "restarts, and the oldest when there are many");
+        call->host->hint(call, "Only the gateway that started a run knows it; it forgets runs "
+                               "at a restart, and the oldest when there are many");
         return rc;
     }
     cells_runs_lock(self->runs);

@@ -348,7 +348,7 @@ int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args)
     (void)args;
     if (call->caller->mode != NG_MODE_AGENT) {
         int rc = ng_fail(call, NG_EMODE, "`notebook-mode-agent` is for Agent mode only");
-        call->host->hint(call, "In this mode take notebook-mode-readonly");
+        call->host->hint(call, "In this mode use notebook-mode-readonly");
         return rc;
     }
     const char *text[] = {agent_begin, agent_runs_not, agent_works, ""};

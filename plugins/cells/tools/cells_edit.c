@@ -385,7 +385,7 @@ static int pick_kernel(struct ng_call *call, struct nb_text *out)
         add_kernelspec(out, spec);
     } else if (name.len > 0) {
         rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)name.len, name.data);
-        call->host->hint(call, "listKernels tells which are installed");
+        call->host->hint(call, "listKernels lists the installed kernels");
     }
     kernelspecs_done(&specs);
     return rc;

@@ -9,8 +9,8 @@
 
 #define READ_EARLIER "These are of an earlier run. "
 #define READ_UNSAVED                                                                           \
-    "A run of this cell is at work; its outputs go into the file when it is over. "            \
-    "getNotebookRun tells what a background run has put out so far."
+    "A run of this cell is in progress; its outputs go into the file when it ends. "           \
+    "getNotebookRun shows the outputs of a background run so far."
 
 static void add_cell(struct cells *self, struct ng_call *call,
                      const struct notebook_file *notebook, size_t index, struct nb_text *out)

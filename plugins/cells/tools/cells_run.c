@@ -165,7 +165,7 @@ static int pick_kernel(struct ng_call *call, const struct nb *nb, struct cells_r
         specs.items[index] = specs.items[--specs.count];
     } else if (asked.len > 0) {
         rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)asked.len, asked.data);
-        call->host->hint(call, "listKernels tells which are installed");
+        call->host->hint(call, "listKernels lists the installed kernels");
     } else {
         rc = fail_unfit(call, &specs, run);
     }
@@ -368,13 +368,15 @@ static int run_in_background(struct cells *self, struct ng_call *call, struct ce
     cells_runs_add(self->runs, run);
     int rc = call->host->background(call, run_begin, run);
     if (rc != NG_OK) {
-        cells_runs_over(self->runs, run, rc, ng_str_of("it could not be begun"));
+        cells_runs_over(self->runs, run, rc, ng_str_of("the run could not be started"));
         return rc;
     }
-    return ng_reply(call, call->host->format(call,
-                                             "Running %zu cell(s) in the background. Run: %s\n"
-                                             "getNotebookRun tells how it is doing.",
-                                             cells, id));
+    return ng_reply(
+        call,
+        call->host->format(
+            call,
+            "Running %zu cell(s) in the background. Run: %s\ngetNotebookRun shows its state.",
+            cells, id));
 }
 
 int cells_run_run(void *user, struct ng_call *call, struct ng_str args)

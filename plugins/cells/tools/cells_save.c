@@ -196,7 +196,7 @@ static const char *why_unsaved(int code)
         int code;
         const char *why;
     } reasons[] = {
-        {NG_EOUTSIDE, "the file is in none of the roots any more"},
+        {NG_EOUTSIDE, "the file is no longer in any root"},
         {NG_ENOTFOUND, "the file is gone"},
         {NG_ECONFLICT, "other programs keep changing the file"},
         {NG_EFORBIDDEN, "the file may not be written"},

@@ -80,7 +80,7 @@ int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path
 
 static int fail_folder(struct ng_call *call, struct ng_str path)
 {
-    return ng_fail(call, NG_EFAILED, "%.*s is a folder, and no notebook: name an .ipynb file",
+    return ng_fail(call, NG_EFAILED, "%.*s is a folder, not a notebook: name an .ipynb file",
                    (int)path.len, path.data);
 }
 
@@ -103,8 +103,8 @@ static int fail_malformed(struct ng_call *call, const struct ng_file *file,
     }
     int rc = ng_fail(call, CELLS_EMALFORMED, "The notebook %.*s cannot be used: %s",
                      (int)file->path.len, file->path.data, error->text);
-    call->host->hint(call, "The file was not touched. Mend it in Jupyter or an editor, or take "
-                           "an earlier version of it.");
+    call->host->hint(call, "The file was not changed. Repair it in Jupyter or an editor, or "
+                           "restore an earlier version of it.");
     return rc;
 }
 
@@ -251,7 +251,7 @@ static bool fail_duplicate(struct ng_call *call, const struct nb *nb, struct ng_
         struct ng_str handles = nb_text_str(&list);
         (void)ng_fail(call, NG_ECONFLICT, "%zu cells have the id %.*s", count, (int)name.len,
                       name.data);
-        call->host->hint(call, "Say which one is meant by its index: %.*s", (int)handles.len,
+        call->host->hint(call, "Name the cell by its index: %.*s", (int)handles.len,
                          handles.data);
     }
     nb_text_done(&list);
@@ -283,8 +283,8 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
                      names.data);
     call->host->hint(call,
-                     "getNotebookCells tells the ids of its %zu cells; a cell without an id "
-                     "is named index:N",
+                     "getNotebookCells lists the ids of its %zu cells; a cell without an id is "
+                     "named index:N",
                      nb->cell_count);
     return rc;
 }
@@ -320,7 +320,7 @@ static void add_unknown_names(struct ng_call *call, const struct nb *nb,
         nb_add_if(ret, ret->len > 0, "\n");
         nb_add_word(ret, "Several cells have the id ");
         nb_add_str(ret, name);
-        nb_add_word(ret, ", say which one is meant by its index: ");
+        nb_add_word(ret, ", name the cell by its index: ");
         (void)add_duplicates(ret, nb, name);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_file_editor.c - viewing and creating: texts, ranges, folders, paths, and what is
- * missing. */
+/* test_file_editor.c - viewing and creating: texts, ranges, folders, paths, and missing files.
+ */
 #include "test_file_editor_rig.h"
 
 #include <string.h>

@@ -108,12 +108,12 @@ static void test_not_text(void **state)
     ok(test, VIEW("@/nul"),
        "Warning: @/nul cannot be edited: it holds NUL bytes, so it is binary or not UTF-8 "
        "text. "
-       "Bytes that are no text are shown as U+FFFD.\n" CAT "@/nul:\n     1  a\xef\xbf\xbd"
+       "Bytes that are not text are shown as U+FFFD.\n" CAT "@/nul:\n     1  a\xef\xbf\xbd"
        "b\n     2  \n");
     put(test, "@/latin", "caf\xe9\n");
     ok(test, VIEW("@/latin"),
        "Warning: @/latin cannot be edited: it holds bytes that are not UTF-8 text. Bytes that "
-       "are no text are shown as U+FFFD.\n" CAT
+       "are not text are shown as U+FFFD.\n" CAT
        "@/latin:\n     1  caf\xef\xbf\xbd\n     2  \n");
     put_bytes(test, "@/wide",
               "\xff\xfe"

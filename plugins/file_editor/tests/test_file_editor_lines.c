@@ -10,7 +10,7 @@
 #define REVIEW                                                                                 \
     "Review the changes and make sure they are as expected. Edit the file again if necessary."
 
-/* A file, one edit, and what it is then. */
+/* A file, one edit, and the result. */
 struct edit {
     const char *before, *args, *after;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_file_editor_rig.c - what test_file_editor*.c share; the header says what it is for.
+/* test_file_editor_rig.c - shared code of test_file_editor*.c; see the header.
  */
 #include "test_file_editor_rig.h"
 

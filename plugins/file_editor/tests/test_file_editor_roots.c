@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_file_editor_roots.c - links, several roots, special files, and who may.
+/* test_file_editor_roots.c - links, several roots, special files, and rights.
  */
 #include "core/dispatch/dispatch.h"
 #include "test_file_editor_rig.h"

@@ -30,7 +30,7 @@ static void test_undo(void **state)
     fails(test, UNDO("@"), "NO_HISTORY", "No edit history found for @.");
     fails(test, UNDO("@/nope"), "NOT_FOUND",
           "The path @/nope does not exist. Please provide a valid path.");
-    /* Made anew, it has a new history. */
+    /* A file that is created again has a new history. */
     works(test, "{\"command\":\"create\",\"path\":\"@/c\",\"file_text\":\"new\"}");
     works(test, UNDO("@/c"));
     assert_false(exists(test, "@/c"));

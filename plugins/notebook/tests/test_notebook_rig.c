@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_notebook_rig.c - what test_notebook*.c share; the header says what it is for.
+/* test_notebook_rig.c - shared code of test_notebook*.c; see the header.
  */
 #include "test_notebook_rig.h"
 

@@ -15,7 +15,7 @@
  *
  *   notes_answer_begin(&answer, call, budget, limit, offset)
  *   other members: notes_json_name_c(&answer.json, "notebook"), ... (before the list, so that
- * they count; what comes behind it is told beforehand with notes_answer_reserve)
+ * they count; reserve the room of later members before with notes_answer_reserve)
  *   notes_answer_list(&answer, "notes")
  *   for each row: if (notes_answer_row(&answer)) { write into notes_answer_item(&answer);
  *                                                  notes_answer_add(&answer); }
@@ -31,7 +31,7 @@ struct notes_answer {
     struct buf item; /* the item that is being written */
     int64_t limit, offset;
     int64_t rows;                /* counted by notes_answer_row() */
-    size_t bytes_max, lines_max; /* of what is written */
+    size_t bytes_max, lines_max; /* of the written text */
     size_t lines;                /* line ends in the strings so far */
     int64_t returned;
     bool full; /* the next item did not fit */

@@ -293,7 +293,7 @@ static int add_group(struct notes_filter_compiler *compiler, const struct ng_val
     size_t before = compiler->conditions;
     if (list != NULL && host->json_type(list) != NG_TYPE_ARRAY && compiler->expand == NULL) {
         return ng_fail(compiler->call, compiler->code,
-                       "The filter `%s` is no list of conditions.", group->name);
+                       "The filter `%s` is not a list of conditions.", group->name);
     }
     for (size_t i = 0; i < NG_COUNT(bufs); i++) {
         notes_add_if(bufs[i], bufs[i]->len > 0, " AND ");
@@ -304,7 +304,7 @@ static int add_group(struct notes_filter_compiler *compiler, const struct ng_val
          item = host->json_next(item)) {
         if (host->json_type(item) != NG_TYPE_STRING) {
             return ng_fail(compiler->call, compiler->code,
-                           "A condition in the filter `%s` is no string.", group->name);
+                           "A condition in the filter `%s` is not a string.", group->name);
         }
         int rc = add_written(compiler, host->json_text(item),
                              compiler->conditions > before ? group->between : "");
@@ -327,7 +327,7 @@ static int check_members(struct notes_filter_compiler *compiler, const struct ng
     const struct ng_value *member = host->json_first(filters);
     if (host->json_type(filters) != NG_TYPE_OBJECT) {
         return ng_fail(compiler->call, compiler->code,
-                       "`filters` is no object of the lists and, or, not.");
+                       "`filters` is not an object of the lists and, or, not.");
     }
     for (; member != NULL; member = host->json_next(member)) {
         struct ng_str key = host->json_key(member);

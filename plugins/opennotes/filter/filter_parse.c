@@ -111,8 +111,8 @@ const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition
     }
     int op = take_operator(text, &at);
     if (op == 0 || (at < text.len && (is_mark(text.data[at])))) {
-        return "It has no operator that there is. Operators are = != < > <= >= and ~ "
-               "(contains); a value that begins with one is put in quotes.";
+        return "Its operator is unknown. Operators are = != < > <= >= and ~ (contains); put a "
+               "value that begins with one in quotes.";
     }
     ret->op = (enum notes_operator)op;
     const char *wrong = take_field(ret);
@@ -123,7 +123,7 @@ const char *notes_filter_parse(struct ng_str text, struct notes_filter_condition
         ret->field == NOTES_FIELD_LINKS_TO || ret->field == NOTES_FIELD_LINKED_BY;
     if (about_links && ret->op != NOTES_EQUAL && ret->op != NOTES_UNEQUAL &&
         ret->op != NOTES_CONTAINS) {
-        return "links-to and linked-by know the operators = != and ~ only.";
+        return "links-to and linked-by have only the operators = != and ~.";
     }
     struct ng_str value = notes_trim(str_make(text.data + at, text.len - at));
     ret->value = without_quotes(value);

@@ -352,7 +352,7 @@ int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_
     }
     if (rc == NG_ENOTFOUND || (rc == NG_EFAILED && (error == ENOENT || error == EXDEV ||
                                                     error == ENOTDIR || error == ELOOP))) {
-        return fail_path(call, NOTES_ENOTE, "Note not found: ", file, " (it went just now)");
+        return fail_path(call, NOTES_ENOTE, "Note not found: ", file, " (it was just removed)");
     }
     if (rc == NG_EBUSY || (rc == NG_EFAILED && notes_tree_is_busy(error))) {
         return fail_path(call, NG_EBUSY, "The note cannot be read now: ", file,

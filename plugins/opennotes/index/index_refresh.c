@@ -145,11 +145,11 @@ static int fail_walk(struct work *work, int rc)
 {
     switch (rc) {
     case NG_ECANCELLED:
-        return ng_fail(work->call, rc, "The call was cancelled while notes were looked for.");
+        return ng_fail(work->call, rc, "The call was cancelled while notes were searched.");
     case NG_EBUSY:
         return ng_fail(work->call, rc,
-                       "The notes cannot be looked for: too many files are open, or memory "
-                       "is out. Try again in a moment.");
+                       "The notes cannot be searched: too many files are open, or memory is "
+                       "exhausted. Try again in a moment.");
     case NG_ENOTFOUND:
         return ng_fail(work->call, NOTES_ENOTEBOOK, "The folder of the notebook is gone: %s",
                        work->index->path);
@@ -235,8 +235,8 @@ static void tell_watch(struct notes_index *index, struct ng_call *call)
     index->watch_told = true;
     call->host->log(
         call, NG_LOG_WARNING,
-        "opennotes: changes in %s cannot be watched (%s); every call looks at all its "
-        "files instead. Raise fs.inotify.max_user_watches or max_user_instances.",
+        "opennotes: changes in %s cannot be watched (%s); every call checks all its files "
+        "instead. Raise fs.inotify.max_user_watches or max_user_instances.",
         index->path, strerrordesc_np(index->watch.error));
 }
 
@@ -403,8 +403,8 @@ static int ready_file(struct notes_index *index, struct ng_call *call)
     notes_schema_close(&index->writer);
     if (damaged) {
         call->host->log(call, NG_LOG_WARNING,
-                        "opennotes: the index %s of %s is damaged; it is made anew",
-                        index->file, index->path);
+                        "opennotes: the index %s of %s is damaged; it is rebuilt", index->file,
+                        index->path);
         notes_schema_remove(index);
     }
     index->scan = true;

@@ -306,10 +306,10 @@ int notes_schema_open(struct notes_index *index, struct ng_call *call, bool *ret
     *ret_fresh = false;
     int rc = open_once(index, call, ret_fresh, &again);
     if (rc == NG_OK && again) {
-        call->host->log(call, NG_LOG_WARNING,
-                        "opennotes: the index %s of %s is damaged or of another version; it is "
-                        "made anew",
-                        index->file, index->path);
+        call->host->log(
+            call, NG_LOG_WARNING,
+            "opennotes: the index %s of %s is damaged or of another version; it is rebuilt",
+            index->file, index->path);
         again = false;
         rc = open_once(index, call, ret_fresh, &again);
         if (rc == NG_OK && again) {

@@ -13,7 +13,7 @@
 
 #define WAIT_MS 100 /* between checks for cancellation of a call that keeps its worker */
 #define TICK_NS ((int64_t)100 * 1000000)
-/* A call is told the progress this long before its deadline, but at most a quarter of its time
+/* A call gets the progress this long before its deadline, but at most a quarter of its time
  * before. */
 #define MARGIN_MS ((int64_t)2000)
 #define MARGIN_PART 4
@@ -45,11 +45,11 @@ static int fail_over(struct notes_index *index, struct ng_call *call, size_t don
         return ng_fail(call, NG_ECANCELLED,
                        "The call was cancelled while the notes were indexed.");
     }
-    call->host->hint(call, "The index goes on being made; ask again in a while. Notes can be "
-                           "read, made and edited by their paths meanwhile.");
+    call->host->hint(call, "Indexing continues; try again later. Until then notes can be read, "
+                           "created and edited by their paths.");
     if (total == 0) {
         return ng_fail(call, NG_ETIMEOUT,
-                       "The notes in %s are still being looked for, to index them.",
+                       "The gateway is still searching for the notes in %s, to index them.",
                        index->path);
     }
     return ng_fail(call, NG_ETIMEOUT,

@@ -305,7 +305,7 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
     int rc = notes_frontmatter_parse(edit->arena, yaml, 2, &map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
-        (void)snprintf(why, sizeof(why), "what came of it does not parse (%.*s)",
+        (void)snprintf(why, sizeof(why), "the result does not parse (%.*s)",
                        (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }

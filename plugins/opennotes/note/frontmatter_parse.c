@@ -65,7 +65,7 @@ static int next_event(struct frontmatter_parser *parser)
     const char *context = parser->yaml.context;
     const char *problem = parser->yaml.problem;
     if (problem == NULL) {
-        problem = "is no YAML";
+        problem = "is not YAML";
     }
     if (context == NULL) {
         return fail_at(parser, parser->yaml.problem_mark.line, problem, str_make(NULL, 0));
@@ -109,7 +109,7 @@ static int build_alias(struct frontmatter_parser *parser, struct notes_value *va
         return fail_at(parser, line, "there is no anchor", name);
     }
     if (anchor->value == NULL) {
-        return fail_at(parser, line, "an alias stands inside of its own anchor", name);
+        return fail_at(parser, line, "an alias is inside of its own anchor", name);
     }
     struct notes_value own = *value;
     *value = *anchor->value;
@@ -200,7 +200,7 @@ static int build(struct frontmatter_parser *parser, struct notes_value *value);
 static int build_key(struct frontmatter_parser *parser, struct notes_value *member)
 {
     if (parser->event.type != YAML_SCALAR_EVENT) {
-        return fail_here(parser, "a key is no text");
+        return fail_here(parser, "a key is not text");
     }
     member->key =
         arena_copy(parser->arena, str_make((const char *)parser->event.data.scalar.value,
@@ -253,7 +253,7 @@ static int check_keys(struct frontmatter_parser *parser, const struct notes_valu
     for (size_t i = 1; rc == NG_OK && i < count; i++) {
         if (str_equal(sorted[i - 1]->key, sorted[i]->key)) {
             size_t line = size_max(sorted[i - 1]->place.key_line, sorted[i]->place.key_line);
-            rc = fail_at(parser, line, "this key is there a second time:", sorted[i]->key);
+            rc = fail_at(parser, line, "this key occurs twice:", sorted[i]->key);
         }
     }
     free(sorted);

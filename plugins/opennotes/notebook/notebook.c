@@ -76,8 +76,8 @@ static int register_all(struct notes_notebooks *notebooks, struct ng_call *call,
         if (rc == NG_ENOTFOUND) {
             call->host->log(
                 call, NG_LOG_WARNING,
-                "opennotes: the notebook %.*s is not there and is not served: make the "
-                "folder and restart, or take it out of opennotes.notebooks",
+                "opennotes: the notebook %.*s does not exist and is not served: make the "
+                "folder and restart, or remove it from opennotes.notebooks",
                 (int)registered[i].len, registered[i].data);
             rc = NG_OK;
         } else if (rc == NG_OK) {

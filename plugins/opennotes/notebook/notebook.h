@@ -43,7 +43,7 @@ typedef int notes_tool_fn(struct notes_notebook *notebook, struct ng_call *call,
 /* Runs a tool with the notebook that the call's argument `notebook` names, or the current one.
  * Fails with NOTEBOOK_NOT_FOUND, NOTEBOOK_CONFIG_ERROR, PATH_TRAVERSAL, PATH_OUTSIDE_ROOTS. */
 int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_tool_fn *tool);
-/* Ends what is open or lent. NULL is a no-op. */
+/* Closes open and borrowed objects. NULL is a no-op. */
 void notes_notebook_done(struct notes_notebook *notebook);
 
 /* notes_index_begin() into notebook->db, and notes_index_fail() for it. */

@@ -68,7 +68,7 @@ static int read_text(struct notes_notebook *notebook, struct ng_call *call, int 
     }
     (void)close(file);
     if (rc != NG_OK) {
-        return fail_config(notebook, call, "it is no regular file, or cannot be read");
+        return fail_config(notebook, call, "it is not a regular file, or cannot be read");
     }
     if (bytes.len > NOTES_CONFIG_MAX) {
         free((void *)(uintptr_t)bytes.data);
@@ -90,15 +90,15 @@ static int parse(struct notes_notebook *notebook, struct ng_call *call)
         return fail_config(notebook, call, "it is not JSON");
     }
     if (host->json_type(notebook->config) != NG_TYPE_OBJECT) {
-        return fail_config(notebook, call, "it is JSON, but no object");
+        return fail_config(notebook, call, "it is JSON, but not an object");
     }
     const struct ng_value *name = host->json_get(notebook->config, "name");
     const struct ng_value *root = host->json_get(notebook->config, "root");
     if (name != NULL && host->json_type(name) != NG_TYPE_STRING) {
-        return fail_config(notebook, call, "`name` is no text");
+        return fail_config(notebook, call, "`name` is not text");
     }
     if (root != NULL && host->json_type(root) != NG_TYPE_STRING) {
-        return fail_config(notebook, call, "`root` is no text");
+        return fail_config(notebook, call, "`root` is not text");
     }
     return NG_OK;
 }

@@ -120,7 +120,7 @@ static int may_go_on(const struct search *search)
     struct ng_call *call = search->call;
     if (call->host->cancelled(call)) {
         return ng_fail(call, NG_ECANCELLED,
-                       "The call was cancelled while notebooks were looked for.");
+                       "The call was cancelled while notebooks were searched.");
     }
     if (search->until_ms != 0 && call->host->now_ms() > search->until_ms) {
         return NG_ETIMEOUT;

@@ -52,7 +52,7 @@ static int read_conf(struct opennotes *self, struct ng_call *call, const struct 
     if (host->json_parse(call, views, &value) != NG_OK ||
         host->json_type(value) != NG_TYPE_OBJECT) {
         return ng_fail(call, NG_EINVAL,
-                       "opennotes.views is no JSON object; write it as "
+                       "opennotes.views is not a JSON object; write it as "
                        "{\"NAME\":{\"description\":\"...\",\"query\":{...}}}.");
     }
     self->views = str_dup(views);
@@ -130,9 +130,8 @@ static const struct ng_option opennotes_options[] = {
     {
         .name = "notebooks",
         .type = NG_OPTION_LIST,
-        .help =
-            "Folders of notes, each PATH or SPACE:/PATH (default space `shared`). The first "
-            "is the one that calls without `notebook` mean.",
+        .help = "Folders of notes, each PATH or SPACE:/PATH (default space: `shared`). The "
+                "first is the default of calls without `notebook`.",
     },
     {
         .name = "views",
@@ -143,7 +142,7 @@ static const struct ng_option opennotes_options[] = {
         .name = "prefix",
         .type = NG_OPTION_TEXT,
         .fallback = "opennotes_",
-        .help = "What the names of the tools begin with.",
+        .help = "Prefix of the names of the tools.",
     },
     {
         .name = "daily_path",
@@ -157,7 +156,7 @@ static const struct ng_option opennotes_options[] = {
         .fallback = "30s",
         .min = 1,
         .max = (int64_t)3600 * 1000,
-        .help = "Longest run of one SQL statement.",
+        .help = "Time limit of one SQL statement.",
     },
     {
         .name = "max_bytes",
@@ -165,7 +164,7 @@ static const struct ng_option opennotes_options[] = {
         .fallback = "50KiB",
         .min = 1024,
         .max = (int64_t)4 * 1024 * 1024,
-        .help = "Size of an answer; 75 % of it are for results.",
+        .help = "Maximum size of an answer; 75 % of it are for results.",
     },
     {
         .name = "max_lines",
@@ -173,7 +172,7 @@ static const struct ng_option opennotes_options[] = {
         .fallback = "2000",
         .min = 10,
         .max = 1000000,
-        .help = "Lines of an answer; 75 % of them are for results.",
+        .help = "Maximum number of lines of an answer; 75 % of them are for results.",
     },
 };
 

@@ -170,8 +170,8 @@ static size_t split(struct notes_search *search)
     return kept;
 }
 
-/* One statement for any of the words. *ret_grams {NULL, 0}: a word
- * is too short for the index, so all notes are looked at. */
+/* One statement for any of the words. *ret_grams {NULL, 0}: a word is too short for the index,
+ * so all notes are checked. */
 static void write_any(struct notes_search *search, struct buf *sql, struct ng_str *ret_grams)
 {
     struct buf match;

@@ -74,7 +74,7 @@ static int fail_engine(struct ng_call *call, struct notes_sql_guard *guard,
         return ng_fail(call, NG_ECANCELLED, "The call was cancelled.");
     }
     if (rc == SQLITE_NOMEM || rc == SQLITE_FULL) {
-        return fail_sql(call, "it takes more memory than there is", str_make(NULL, 0));
+        return fail_sql(call, "it needs more memory than is free", str_make(NULL, 0));
     }
     const char *message = sqlite3_errmsg(guard->db);
     struct ng_str hint = notes_sql_hint(call, sql->text, message);
@@ -139,7 +139,7 @@ static int prepare(struct ng_call *call, struct notes_sql_guard *guard,
     }
     if (!sqlite3_stmt_readonly(*ret_statement) || sqlite3_stmt_isexplain(*ret_statement) != 0 ||
         sqlite3_column_count(*ret_statement) == 0) {
-        return fail_sql(call, "it is no SELECT", ng_str_of(ONLY_READS));
+        return fail_sql(call, "it is not a SELECT", ng_str_of(ONLY_READS));
     }
     return NG_OK;
 }

@@ -90,7 +90,7 @@ bool notes_token_is(const struct notes_token *token, const char *word)
  *
  * Before it runs a statement, SQLite copies each common table expression to every place that
  * uses it, and each expression with an alias to every place in its SELECT that uses that. Both
- * can be made to come to more than there is memory, while nothing looks at the clock. */
+ * can need more memory than is available, while no check of the deadline runs. */
 
 struct expression {
     struct ng_str name; /* without quotes */

@@ -45,7 +45,7 @@ static void notes_lists_changed(struct gateway *gateway, unsigned lists, void *u
     atomic_fetch_or((atomic_uint *)user, lists);
 }
 
-/* The tools are listed while there is a notebook, and clients hear when that changes. */
+/* The tools are listed while there is a notebook, and clients are notified of changes. */
 static void tools_come_with_a_notebook(void **state)
 {
     struct test *test = *state;
@@ -75,7 +75,7 @@ static void tools_come_with_a_notebook(void **state)
     assert_true(is_listed(test, NULL));
 }
 
-/* Where it is registered, in a space that not every caller sees. */
+/* It is registered in a space that only some callers see. */
 static void tools_by_space(void **state)
 {
     struct test *test = *state;

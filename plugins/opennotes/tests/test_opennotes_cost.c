@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_cost.c - what a changed notebook costs: notes that were only touched or moved
- * keep their rows, and where most changed the index is made anew. */
+/* test_opennotes_cost.c - cost of a changed notebook: notes that were only touched or moved
+ * keep their rows, and if most notes changed the index is rebuilt. */
 #include "test_opennotes_rig.h"
 
 #include <dirent.h>

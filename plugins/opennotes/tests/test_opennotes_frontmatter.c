@@ -103,11 +103,11 @@ static void faults(void **state)
 {
     (void)state;
     refuses("a: [1\n", "line 3");
-    refuses("a: 1\nb: 2\na: 3\n", "line 4: this key is there a second time: `a`");
-    refuses("x:\n  a: 1\n  a: 3\n", "second time");
+    refuses("a: 1\nb: 2\na: 3\n", "line 4: this key occurs twice: `a`");
+    refuses("x:\n  a: 1\n  a: 3\n", "occurs twice");
     refuses("just text\n", "lines of `key: value`");
     refuses("- a\n- b\n", "lines of `key: value`");
-    refuses("[a]: b\n", "a key is no text");
+    refuses("[a]: b\n", "a key is not text");
     refuses("a: *none\n", "there is no anchor `none`");
     refuses("a: &x [*x]\n", "inside of its own anchor");
     refuses("a: 1\n--- x\n", "");
@@ -314,7 +314,7 @@ static void set_refused(void **state)
     refuses_set("---\na: &x [1]\nb: *x\n---\n", "{a: 2}", "does not parse");
     refuses_set("---\n? a\n: 1\n---\n", "{a: 2}", "");
     refuses_set("---\na: \xff\n---\n", "{b: 2}", "not valid UTF-8");
-    refuses_set("---\na: 1\na: 2\n---\n", "{b: 2}", "second time");
+    refuses_set("---\na: 1\na: 2\n---\n", "{b: 2}", "occurs twice");
     refuses_set("---\n- a\n---\n", "{b: 2}", "key: value");
 }
 

@@ -72,7 +72,7 @@ static void replaced_folder(void **state)
     has(test, "list", "{}", "\"total\":1");
 }
 
-/* What belongs to the gateway itself is no note under any name; a note of several names is one.
+/* The gateway's own files are no notes under any name; a note of several names is one.
  */
 static void hard_links(void **state)
 {
@@ -95,7 +95,7 @@ static void hard_links(void **state)
     has_not(test, "search", "{\"query\":\"process\"}", "secret");
 }
 
-/* Makes of the one index file what is asked for. */
+/* Changes the one index file as requested. */
 static void with_index(struct test *test, const char *bytes)
 {
     char folder[400];
@@ -309,7 +309,7 @@ static void hostile_notes(void **state)
     has(test, "get", "{\"path\":\"abs-in.md\"}", "\"title\":\"Bom\"");
     fails(test, "get", "{\"path\":\"out.md\"}", "NOTE_NOT_FOUND", "");
     fails(test, "get", "{\"path\":\"outdir/passwd\"}", "NOTE_NOT_FOUND", "");
-    /* What a link inside leads to changes with it. */
+    /* The target of a link changes with the link. */
     put(test, "@/nb/empty.md", "---\ntitle: Filled\n---\n");
     has(test, "get", "{\"path\":\"in.md\"}", "Filled");
     has(test, "list", "{\"pattern\":\"in.md\"}", "Filled");
@@ -348,7 +348,7 @@ static void *run_worker(void *user)
     return NULL;
 }
 
-/* Each sees what it wrote, whoever refreshes. */
+/* Each sees its own writes, whichever call refreshes. */
 static void many_at_once(void **state)
 {
     struct test *test = *state;

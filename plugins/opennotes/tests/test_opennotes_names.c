@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_names.c - what notes without front matter are found by: the file's name as
+/* test_opennotes_names.c - search of notes without front matter: the file's name as
  * their title, tags in their text, the line and the words of a hit; and what their links mean.
  */
 #include "test_opennotes_rig.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_rig.c - what test_opennotes*.c share; the header says what it is for.
+/* test_opennotes_rig.c - shared code of test_opennotes*.c; see the header.
  */
 #include "test_opennotes_rig.h"
 

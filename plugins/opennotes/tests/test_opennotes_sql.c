@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_sql.c - what a query gives: rows, tables of Markdown, functions, pages,
+/* test_opennotes_sql.c - results of a query: rows, tables of Markdown, functions, pages,
  * tokens. */
 #include "test_opennotes_sql_rig.h"
 
@@ -10,7 +10,7 @@
 #include "sql/sql_parts.h"
 #include "text/codes.h"
 
-/* ---- what it gives ---- */
+/* ---- results ---- */
 
 static void test_notes(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_sql_limits.c - what a query cannot do, and where one that runs on is
- * stopped. */
+/* test_opennotes_sql_limits.c - limits of a query, and the end of a query that runs too long.
+ */
 #include "test_opennotes_sql_rig.h"
 #include "text/codes.h"
 
@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define SHORT_MS 300
-/* What is one step between looks at the clock takes seconds under a sanitizer. */
+/* One step between two checks of the clock takes seconds under a sanitizer. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define BIG_NOTE ((size_t)128 * 1024)
 #else
@@ -19,7 +19,7 @@
 
 static const struct page little = {1000, 0, 100000, LONG_MS, (int64_t)16 * 1024 * 1024};
 
-/* ---- what it cannot ---- */
+/* ---- limits ---- */
 
 static const char *const forbidden[] = {
     "",
@@ -344,7 +344,7 @@ static void test_endless(void **state)
     }
 }
 
-/* Of a note that is larger than what is indexed, SQL says that it reads a part. */
+/* For a note that is larger than the indexed part, SQL reports that it reads a part. */
 static void test_cut_content(void **state)
 {
     struct fixture *f = *state;
@@ -408,7 +408,7 @@ static void test_bombs(void **state)
     buf_done(&sql);
 }
 
-/* What is long alone runs, or is refused, and soon. */
+/* A query that is only long runs or is refused, in a short time. */
 static void test_long(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_sql_rig.c - what test_opennotes_sql*.c share; the header says what it is for.
+/* test_opennotes_sql_rig.c - shared code of test_opennotes_sql*.c; see the header.
  */
 #include "test_opennotes_sql_rig.h"
 #include "text/codes.h"

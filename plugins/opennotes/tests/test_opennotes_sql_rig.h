@@ -19,7 +19,7 @@ struct fixture {
 int setup(void **state);
 int teardown(void **state);
 
-/* What a statement came to; done() frees it. */
+/* Result of a statement; done() frees it. */
 struct outcome {
     int rc;
     int64_t total;
@@ -28,7 +28,7 @@ struct outcome {
     const char *message, *hint;
 };
 
-/* Where a statement ends. */
+/* End of a statement. */
 struct page {
     int64_t limit, offset;
     size_t bytes;

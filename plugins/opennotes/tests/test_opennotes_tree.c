@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_opennotes_tree.c - looking at files while the process has no descriptor left: what is
- * there must not look as if it were gone. */
+/* test_opennotes_tree.c - reading files while the process has no descriptor left: existing
+ * files must not look removed. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

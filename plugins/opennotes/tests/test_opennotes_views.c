@@ -221,10 +221,10 @@ static void faulty(void **state)
     static const struct {
         const char *view, *part;
     } cases[] = {
-        {"env", "environment"},      {"envsql", "environment"},
-        {"unknown", "not known"},    {"field", "behind the operator"},
-        {"sort", "sorts or groups"}, {"empty", "neither `query`"},
-        {"text", "no object"},       {"limit", "limit"},
+        {"env", "environment"},          {"envsql", "environment"},
+        {"unknown", "unknown variable"}, {"field", "only after the operator"},
+        {"sort", "sorts or groups"},     {"empty", "neither `query`"},
+        {"text", "not an object"},       {"limit", "limit"},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         char args[100];

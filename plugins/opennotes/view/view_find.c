@@ -99,7 +99,7 @@ int notes_view_find(struct notes_view *view)
             if (host->json_type(view->definition) == NG_TYPE_OBJECT) {
                 return NG_OK;
             }
-            return notes_view_fail(view, "its definition is no object", str_make(NULL, 0));
+            return notes_view_fail(view, "its definition is not an object", str_make(NULL, 0));
         }
     }
     return fail_unknown(view);

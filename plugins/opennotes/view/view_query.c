@@ -54,7 +54,7 @@ static int expand_one(struct notes_view *view, struct buf *out, struct ng_str na
         }
     }
     if (!notes_view_time(name, view->now_ms, time)) {
-        return notes_view_fail(view, "it names a variable that is not known", name);
+        return notes_view_fail(view, "it names an unknown variable", name);
     }
     notes_add_if(out, mode == NOTES_VARS_SQL && !quoted, "'");
     buf_add_c(out, time);
@@ -180,7 +180,8 @@ static int expand_condition(struct notes_view *view, struct ng_str condition,
     bool early = at == 0 || memchr("=!<>~", condition.data[at - 1], 5) == NULL;
     struct ng_str expanded;
     if (early && str_find(condition, ng_str_of("{{"), 0) != SIZE_MAX) {
-        return notes_view_fail(view, "variables stand behind the operator", condition);
+        return notes_view_fail(view, "variables are allowed only after the operator",
+                               condition);
     }
     int rc = notes_view_expand(view, value, NOTES_VARS_PARAMS, &expanded);
     if (rc != NG_OK) {

@@ -143,7 +143,7 @@ static int note_path(struct ng_call *call, struct arena *arena, struct ng_str ti
     if (slug.len == 0) {
         slug = name_by_time(call);
         if (slug.data == NULL) {
-            return ng_fail(call, NG_EINTERNAL, "No memory, or no random number, for a name.");
+            return ng_fail(call, NG_EINTERNAL, "No memory or no random number for a name.");
         }
     }
     struct ng_str folder = folder_of(given);

@@ -26,7 +26,7 @@ static const char *name_fault(struct ng_str name)
         return NULL;
     }
     if (name.data[0] == '.') {
-        return "names that begin with a dot are hidden, and no notes.";
+        return "names that begin with a dot are hidden and cannot be notes.";
     }
     if (name.len > NAME_BYTES_MAX) {
         return "a name in it is longer than 255 bytes.";

@@ -75,7 +75,7 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
     struct ng_str text = call->host->json_text(found);
     if (call->host->json_type(found) != NG_TYPE_STRING) {
         return ng_fail(call, NOTES_ECONFIG,
-                       "The template '%.*s' in .opennotes.json is no text: write the template "
+                       "The template '%.*s' in .opennotes.json is not text: write the template "
                        "itself, or the path of a file in the notebook.",
                        (int)name.len, name.data);
     }

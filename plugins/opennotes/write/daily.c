@@ -121,7 +121,7 @@ static int daily_fn(struct ng_call *call, const struct ng_file *present, struct 
     bool there = present->type == NG_FILE_REGULAR;
     int rc = notes_write_inside(job->notebook, call, present, job->path);
     if (rc == NG_OK && present->type != NG_FILE_NONE && !there) {
-        rc = ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': it is no regular file.",
+        rc = ng_fail(call, NOTES_EPATH, "Invalid note path '%.*s': it is not a regular file.",
                      (int)job->path.len, job->path.data);
     }
     struct ng_str old = str_make("", 0);

@@ -104,8 +104,7 @@ static int find_section(struct ng_call *call, const struct notes_outline *outlin
     if (!outline->whole) {
         return ng_fail(call, NG_EFAILED,
                        "The note is unchanged: its Markdown is nested too deep or has too many "
-                       "parts to be read to its end, so that it is not known where a section "
-                       "ends.");
+                       "parts to be parsed completely, so the end of the section is unknown.");
     }
     if (matches > 1) {
         return fail_ambiguous(call, &outline->items[*ret_found], matches);

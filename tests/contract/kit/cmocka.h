@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmocka.h - what the documents suite uses of cmocka, for the program that `notegate
+ * cmocka.h - the part of cmocka that the documents suite uses, for the program that `notegate
  * test-backend` runs: it is installed, and needs no library for tests. The suites in the tree
  * use cmocka itself.
  */

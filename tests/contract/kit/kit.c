@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kit.c - the program notegate-contract: the documents suite on a module of somebody else. Each
- * case runs in a process of its own, so that one that crashes or hangs is a line and no end. */
+/* kit.c - the program notegate-contract: the documents suite on a module of another author.
+ * Each case runs in a process of its own, so that one that crashes or hangs is a line and no
+ * end. */
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 /* Longest a case may take, in seconds. */
 #define KIT_CASE_SECONDS 120
-/* What the process of a case ends with. */
+/* Exit status of the process of a case. */
 #define KIT_FAILED 1
 #define KIT_SKIPPED 77
 

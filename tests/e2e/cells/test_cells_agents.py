@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many agents in one notebook at once, over REST and MCP of both eras; what each key may do in it; files made to harm."""
+"""Many agents in one notebook at once, over REST and MCP of both protocols; the rights of each key; malicious files."""
 
 import concurrent.futures
 import json
@@ -58,7 +58,7 @@ class Rest:
 
 
 class Session:
-    """MCP of the older era."""
+    """MCP with the handshake protocol."""
 
     def __init__(self, gateway, headers):
         self.handshake = Handshake(gateway, headers)
@@ -236,7 +236,7 @@ def test_cells_that_go_meanwhile_are_told(gateway):
     assert sources(path) == ["begin"] * (AGENTS - AGENTS // 2)
     for answers in kept.values():
         first = answers.index("CELL_NOT_FOUND") if "CELL_NOT_FOUND" in answers else len(answers)
-        assert set(answers[first:]) <= {"CELL_NOT_FOUND", *NOT_NOW}  # what is gone stays gone
+        assert set(answers[first:]) <= {"CELL_NOT_FOUND", *NOT_NOW}  # deleted cells stay deleted
 
 
 def test_agents_attach_at_once(gateway):
@@ -259,7 +259,7 @@ CHANGES = {"runNotebookCells": {"cellIds": []}, "addNotebookCell": {"type": "cod
 
 
 def test_the_mode_of_a_key_holds_on_every_transport(tmp_path):
-    """Whatever the client says of its mode or listed before: the call is checked."""
+    """The call is checked, whatever mode the client claims and whatever it listed before."""
     data = tmp_path / "data"
     keys = {}
     for mode in ("ask", "edit", "agent"):
@@ -308,19 +308,19 @@ HARMFUL = {
     "nul": (b'{"cells": [], "a": "\0"}', "a control character stands unescaped in a string (line 1, column 21)"),
     "overlong": (b'{"cells": [], "a": "\xc0\xaf"}', "it is not UTF-8 (line 1, column 21)"),
     "surrogate": (b'{"cells": [], "a": "\xed\xa0\x80"}', "it is not UTF-8 (line 1, column 21)"),
-    "two": (CELL % b'""' + b"{}", "something follows the end of its JSON"),
+    "two": (CELL % b'""' + b"{}", "there is text after the end of its JSON"),
     "half escape": (CELL % b'"\\ud8"', "\\u needs four hexadecimal digits"),
     "comment": (b'{"cells": [] // none\n}', "a comma or the closing bracket is missing"),
     "single quotes": (b"{'cells': []}", "a string is missing"),
-    "major": (b'{"cells": [], "nbformat": 4.0}', "its nbformat is missing or no whole number"),
-    "huge major": (b'{"cells": [], "nbformat": 400000000000000000000}', "its nbformat is missing or no whole number"),
+    "major": (b'{"cells": [], "nbformat": 4.0}', "its nbformat is missing or not a whole number"),
+    "huge major": (b'{"cells": [], "nbformat": 400000000000000000000}', "its nbformat is missing or not a whole number"),
     "cells twice": (CELL[:-1] % b'""' + b', "cells": {}}', "it has no list of cells"),
-    "source null": (CELL % b"null", "cell 0 has a source that is no text (line 1, column 100)"),
-    "source mixed": (CELL % b'["a", null]', "cell 0 has a source that is no text"),
-    "cell array": (b'{"cells": [[]], "nbformat": 4}', "cell 0 is no object (line 1, column 12)"),
-    "page": (b"<!DOCTYPE html><title>Sign in</title>", "this is no value of JSON (line 1, column 1)"),
-    "pointer": (b"version https://git-lfs.github.com/spec/v1\n", "this is no value of JSON (line 1, column 1)"),
-    "gzip": (b"\x1f\x8b\x08\x00\x00", "this is no value of JSON (line 1, column 1)"),
+    "source null": (CELL % b"null", "cell 0 has a source that is not text (line 1, column 100)"),
+    "source mixed": (CELL % b'["a", null]', "cell 0 has a source that is not text"),
+    "cell array": (b'{"cells": [[]], "nbformat": 4}', "cell 0 is not an object (line 1, column 12)"),
+    "page": (b"<!DOCTYPE html><title>Sign in</title>", "this is not a JSON value (line 1, column 1)"),
+    "pointer": (b"version https://git-lfs.github.com/spec/v1\n", "this is not a JSON value (line 1, column 1)"),
+    "gzip": (b"\x1f\x8b\x08\x00\x00", "this is not a JSON value (line 1, column 1)"),
     "too many": (big(1048577), "it has too many cells"),
 }
 
@@ -361,7 +361,7 @@ def test_what_is_no_file(gateway):
 
 
 def test_extreme_but_good_files(gateway):
-    """What is unusual and yet a notebook is read and changed, and nothing else of it changes."""
+    """An unusual but valid notebook is read and changed, and nothing else of it changes."""
     rng = random.Random(3)
     long_line = "x" * 300_000
     files = {

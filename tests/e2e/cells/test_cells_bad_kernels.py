@@ -122,7 +122,7 @@ def test_output_of_no_request_goes_to_the_running_cell(bad):
 def test_late_output_of_the_run_before(bad):
     one = bad([["busy"], ["stream", "mine\n"], ["reply"], ["idle"]], [["busy"], ["stale", "old\n"], ["stream", "new\n"], ["reply"], ["idle"]])
     one.run("c0")
-    assert "Cell c1:\nnew\n\nAfter its run was over, cell c0 put out:\nold" in one.run("c1")
+    assert "Cell c1:\nnew\n\nOutput of cell c0 after the end of its run:\nold" in one.run("c1")
     assert one.text("c0") == "mine\nold\n" and one.text("c1") == "new\n"
 
 
@@ -146,7 +146,8 @@ def test_time_that_is_over_between_cells(bad, tmp_path):
     over = one.wait_over(handle)
     said = over.json()["message"]
     assert (over.status_code, over.json()["code"]) == (504, "TIMEOUT")
-    assert said.startswith("Its time was over (timeout) before cell c1 began. 1 of 2 cell(s) were executed before, 1 not at all.")
+    assert said.startswith("The run reached its time limit (timeout) before cell c1 began. "
+                           "1 of 2 cell(s) were executed before, 1 not at all.")
     assert one.text("c0").startswith("whole\n") and one.outputs("c1") == []
     one.run("c1")
 
@@ -157,7 +158,7 @@ def test_an_interrupt_between_cells(bad, tmp_path):
     eventually(lambda: "replied" in one.look(handle).text, RUN_SECONDS, "the reply")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         interrupt = pool.submit(one.call, "interruptKernel")
-        # Who interrupts waits in the queue, too.
+        # A call that interrupts waits in the queue, too.
         eventually(lambda: f"{one.path}: busy, 2 run(s)" in one.gateway.call("listKernels").text, RUN_SECONDS, "the interrupt")
         (tmp_path / "go").touch()
         assert interrupt.result().status_code in (200, 504)  # on a slow machine it does not wait for the end
@@ -215,12 +216,13 @@ def test_an_end_after_the_reply(bad):
     answer = one.call("runNotebookCells", cellIds=["c0", "c1"])
     assert answer.status_code == 422 and "exit code 0" in answer.text
     assert one.text("c0") == "x\n" and one.outputs("c1") == []
-    assert "all its variables are gone" in one.run("c1")
+    assert "all its variables are lost" in one.run("c1")
 
 
 def test_what_is_no_kernel(bad, mute):
     said = bad(GOOD, kernel="dead").fail("c0", code="KERNEL_FAILED")
-    assert said.startswith("The kernel `dead` ended before it was ready: exit code 3; the last it wrote: no module named nothing")
+    assert said.startswith("The kernel `dead` ended before it was ready: exit code 3; "
+                           "its last output: no module named nothing")
     said = bad(GOOD, kernel="missing").fail("c0", code="KERNEL_FAILED")
     assert "could not be started (/nowhere/at/all): No such file or directory" in said
     began = time.monotonic()

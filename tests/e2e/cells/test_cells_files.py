@@ -144,7 +144,7 @@ LAYOUTS = [jupyter, vscode, colab, tabs, compact, one_line, one_string, windows,
 
 
 def read(path):
-    """What a JSON reader finds, sources and texts as one text."""
+    """The content for a JSON reader, sources and texts as one text."""
     found = json.loads(path.read_bytes().decode("utf-8-sig"))
     for cell in found["cells"]:
         cell["source"] = "".join(cell["source"])
@@ -311,15 +311,15 @@ MALFORMED = {
     "empty": (b"", "it is empty"),
     "cut": (b'{"cells": [{"cell_type": "code",\n "source": ["a', "it is cut short: its JSON does not end (line 2, column 15)"),
     "comma": (b'{"cells": [],\n}', "a string is missing (line 2, column 1)"),
-    "merge": (b'{\n "cells": [\n<<<<<<< HEAD\n  {', "marks of a merge with conflicts: settle them first (line 3, column 1)"),
+    "merge": (b'{\n "cells": [\n<<<<<<< HEAD\n  {', "conflict markers of a merge: resolve the conflicts first (line 3, column 1)"),
     "latin": (b'{"cells": [], "x": "\xe9"}', "it is not UTF-8 (line 1, column 21)"),
     "utf16": ('{"cells": []}'.encode("utf-16"), "it is not UTF-8 (line 1, column 1)"),
-    "list": (b"[1]", "it is JSON, but no object (line 1, column 1)"),
-    "other": (b'{"name": "x"}', "it is JSON, but no notebook"),
+    "list": (b"[1]", "it is JSON, but not an object (line 1, column 1)"),
+    "other": (b'{"name": "x"}', "it is JSON, but not a notebook"),
     "old": (b'{"worksheets": [], "nbformat": 3}', "its nbformat is older than 4: open it in Jupyter and save it"),
     "new": (b'{"cells": [], "nbformat": 5}', "its nbformat is newer than 4 (line 1, column 27)"),
     "cell": (b'{"nbformat": 4, "cells": [\n {"cell_type": "code"}]}', "cell 0 has no source (line 2, column 2)"),
-    "source": (b'{"nbformat": 4, "cells": [{"cell_type": "raw", "source": {}}]}', "cell 0 has a source that is no text"),
+    "source": (b'{"nbformat": 4, "cells": [{"cell_type": "raw", "source": {}}]}', "cell 0 has a source that is not text"),
     "deep": (b'{"nbformat": 4, "cells": [], "x": ' + b"[" * 5000, "its JSON is nested too deep"),
 }
 
@@ -407,7 +407,7 @@ def in_place_save(path, change):
 
 @pytest.mark.parametrize("save", [nbformat_save, in_place_save])
 def test_saves_of_another_program_are_never_lost(gateway, save):
-    """It reads and saves as it likes, asking nobody."""
+    """It reads and saves without a lock."""
     path = folder(gateway) / f"theirs-{save.__name__}.ipynb"
     model = make_notebook(random.Random(4))
     model["cells"] = [{"id": f"c{i}", **new_cell("code", f"{i}")} for i in range(8)]
@@ -445,7 +445,7 @@ def test_saves_of_another_program_are_never_lost(gateway, save):
 
 
 def locked_save(path, change):
-    """The same, while nobody else who asks for the lock saves."""
+    """The same, while no other program that takes the lock saves."""
     while True:
         with open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

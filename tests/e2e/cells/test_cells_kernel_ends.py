@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How many kernels there are, how they are found, and how they end: with the gateway, however that ends, and with nothing left."""
+"""How many kernels there are, how they are found, and how they end: with the gateway, in every case, and with nothing
+left."""
 
 import contextlib
 import json
@@ -37,7 +38,7 @@ def test_kernels_are_capped(start):
     assert "Successfully executed 1 cell(s)." in books[2].run("a")  # the idle one made room
     books[1].call("interruptKernel")
     books[1].wait_over(handles[1])
-    assert "Cell x failed: NameError" in (said := books[0].fail("x")) and "all its variables are gone" in said
+    assert "Cell x failed: NameError" in (said := books[0].fail("x")) and "all its variables are lost" in said
 
 
 def test_idle_kernels_are_ended(start):
@@ -47,7 +48,7 @@ def test_idle_kernels_are_ended(start):
     one.run("a")
     assert "Cell c:\n2" in one.run("c")  # one that works is not idle
     eventually(lambda: str(one.path) not in running.call("listKernels").text, RUN_SECONDS, "the kernel is ended")
-    assert "all its variables are gone" in one.fail("b")
+    assert "all its variables are lost" in one.fail("b")
 
 
 def test_too_many_runs_wait(start):
@@ -114,7 +115,7 @@ def test_nothing_survives_the_gateway(tmp_path, how):
         assert kernels
         if how == signal.SIGTERM:
             assert running.process.returncode == 0
-            assert one.text("a") == "spawned\n"  # what it had put out was saved
+            assert one.text("a") == "spawned\n"  # its output was saved
     finally:
         running.client.close()
         if running.process.poll() is None:
@@ -165,7 +166,7 @@ def test_nothing_survives_however_much_is_killed(tmp_path, who):
         killed([pid for name, pid in pids.items() if name in who or who == "all"])
         running.process.wait(RUN_SECONDS)
         if who == "all":
-            assert len(marked(mark)) >= 4  # nobody is left who could end them
+            assert len(marked(mark)) >= 4  # no process is left that could end them
             again = cells_gateway(tmp_path / "data")
         eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
         if who != "all":
@@ -182,7 +183,7 @@ def test_nothing_survives_however_much_is_killed(tmp_path, who):
 
 
 def test_another_data_directory_is_left_alone(tmp_path):
-    """A gateway that was killed, and started again, takes only what was its own."""
+    """A gateway that was killed and started again removes only its own processes."""
     need("python3")
     other = cells_gateway(tmp_path / "other")
     try:
@@ -285,9 +286,9 @@ def test_the_holder_is_killed(start):
     os.kill(holder, signal.SIGTERM)  # only the end of the gateway ends it
     os.kill(holder, signal.SIGKILL)
     over = one.wait_over(handle)
-    assert over.status_code == 422 and "the process that holds the kernels ended" in over.json()["message"]
+    assert over.status_code == 422 and "the supervisor of kernels ended" in over.json()["message"]
     eventually(lambda: not marked(mark), RUN_SECONDS, "the children are gone")
-    assert "all its variables are gone" in one.run("b")
+    assert "all its variables are lost" in one.run("b")
     assert holder_of(running) not in (None, holder)
 
 
@@ -376,4 +377,4 @@ def test_without_the_holder_program(start, tmp_path):
     alone.write_bytes((pathlib.Path(binary()).parents[1] / "modules" / "plugins" / "cells.so").read_bytes())
     running = start([f"plugins={alone}"])
     said = Book(running, "n.ipynb", [("a", "1")]).fail("a", code="KERNEL_FAILED")
-    assert f"the program {tmp_path}/notegate-kernels, which holds them, does not start: No such file or directory" in said
+    assert f"the supervisor {tmp_path}/notegate-kernels does not start: No such file or directory" in said

@@ -35,7 +35,7 @@ def test_one_that_does_not_let_itself_be_interrupted(book):
     assert "was interrupted, and is still running: restartKernel ends it" in said
     assert "no" in one.text("a")
     waiting = one.fail("b", status=504, code="TIMEOUT", timeout=1)
-    assert "Its time was over before the kernel was free" in waiting
+    assert "The run timed out before the kernel was free" in waiting
     answer = one.call("interruptKernel")
     assert answer.status_code == 504 and "still running" in answer.text
     assert one.call("restartKernel").json()["result"] == "Successfully restarted the kernel."
@@ -65,7 +65,7 @@ def test_a_restart_ends_what_runs_and_keeps_what_waits(book):
     assert one.call("restartKernel").status_code == 200
     assert "Cell a was interrupted: the kernel was restarted" in one.wait_over(handle).json()["message"]
     after = one.wait_over(waiting).json()["result"]
-    assert "Cell b:\nFalse" in after and "all its variables are gone" in after
+    assert "Cell b:\nFalse" in after and "all its variables are lost" in after
     assert one.cell("b")["execution_count"] == 1
 
 
@@ -90,7 +90,7 @@ def test_a_kernel_dies(book, tmp_path, source, how):
     if how.startswith("exit"):
         assert one.text("a") == "last\n"
     after = one.run("b")
-    assert "The kernel of this notebook had ended: a new one was started, all its variables are gone." in after
+    assert "The kernel of this notebook had ended: a new one was started, all its variables are lost." in after
 
 
 def test_quitting(book):
@@ -98,7 +98,7 @@ def test_quitting(book):
     said = one.run("a")
     assert "Successfully executed 1 cell(s)." in said and "bye" in said
     assert "The kernel ended by itself; the next run starts a new one." in said
-    assert "all its variables are gone" in one.run("b")
+    assert "all its variables are lost" in one.run("b")
 
 
 def test_those_that_wait_are_told_of_the_death(book, tmp_path):

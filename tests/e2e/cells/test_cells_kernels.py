@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cells run in real kernels, Debian's ipykernel and xpython: what they put out, how they fail, how they take turns."""
+"""Cells run in real kernels, Debian's ipykernel and xpython: their output, their failures, and their order."""
 
 import base64
 import json
@@ -161,15 +161,15 @@ def test_what_threads_put_out_while_nothing_runs(book, tmp_path):
     one.run("a")
     let_go_on(tmp_path)
     said = one.run("b")
-    assert "Cell b:\n'b'\n\nAfter its run was over, cell a put out:\nlater" in said
+    assert "Cell b:\n'b'\n\nOutput of cell a after the end of its run:\nlater" in said
     assert one.text("a") == "begun\nlater\n" and one.cell("a")["execution_count"] == 2
     assert one.outputs("a")[1]["data"]["text/html"] == ["two"]
-    assert "put out" not in one.run("c")
-    # A cell that is run again begins anew.
+    assert "after the end of its run" not in one.run("c")
+    # A cell that is run again starts with empty outputs.
     one.run("a")
     let_go_on(tmp_path)
     one.run("a")
-    assert "put out" not in one.run("c")
+    assert "after the end of its run" not in one.run("c")
     assert one.text("a") == "begun\n"
 
 
@@ -186,7 +186,7 @@ def test_outputs_that_are_no_longer_those_of_the_run_stay(book, tmp_path):
     one.run("a")
     let_go_on(tmp_path)
     one.call("clearCellOutputs", cellIds=["a"])
-    assert "put out:\nlater" in one.run("b")
+    assert "after the end of its run:\nlater" in one.run("b")
     assert one.outputs("a") == []
 
 
@@ -244,7 +244,7 @@ def test_agents_take_turns(book):
     third = one.as_agent("cyd").start("c")
     assert "['a', 'a done', 'b']" in one.as_agent("bob").wait_over(second).json()["result"]
     assert "['a', 'a done', 'b', 'c']" in one.as_agent("cyd").wait_over(third).json()["result"]
-    assert one.look(second).status_code == 404  # of somebody else
+    assert one.look(second).status_code == 404  # of another agent
 
 
 def test_a_second_run_of_a_running_cell_waits(book):
@@ -284,7 +284,7 @@ def test_background_runs_are_polled(book, tmp_path):
 
 
 def test_outputs_of_cells_in_a_run_at_work(book, tmp_path):
-    """They are not in the file yet; what is there is not taken for them."""
+    """They are not in the file yet; the outputs in the file are not taken for them."""
     before = [{"name": "stdout", "output_type": "stream", "text": "before\n"}]
     one = book(("a", "print('now')"), ("b", waits(tmp_path / "go")),
                code("c", "3", outputs=before))
@@ -294,8 +294,8 @@ def test_outputs_of_cells_in_a_run_at_work(book, tmp_path):
         return one.call("getCellOutputs", cellId=cell).json()["result"]
 
     eventually(lambda: "Cell a: success" in one.look(handle).text, RUN_SECONDS, "the first cell to be over")
-    assert said("a").startswith("Cell a has no outputs\n\nA run of this cell is at work")
-    assert "before" in said("c") and "These are of an earlier run. A run of this cell is at work" in said("c")
+    assert said("a").startswith("Cell a has no outputs\n\nA run of this cell is in progress")
+    assert "before" in said("c") and "These are of an earlier run. A run of this cell is in progress" in said("c")
     (tmp_path / "go").touch()
     one.wait_over(handle)
     assert "now" in said("a") and "at work" not in said("a") + said("b") + said("c")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which tools of notebooks are listed when and for whom, and what is attached."""
+"""Listed tools of notebooks by time and caller, and attached notebooks."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ ALWAYS = {"attachNotebook", "listKernels", "getNotebookContext"}
 ATTACHED = {"detachNotebook", "selectNotebookCells", "getNotebookRun"}
 
 
-# ---- what is listed ----
+# ---- lists ----
 
 
 def rest_listed(gateway, headers):
@@ -143,7 +143,7 @@ def test_lists_say_that_they_changed(gateway):
     asyncio.run(use())
 
 
-# ---- what is attached ----
+# ---- attached notebooks ----
 
 
 def test_attached_is_each_agents_and_each_spaces_own(gateway):
@@ -270,7 +270,7 @@ def test_attached_on_one_gateway_is_attached_on_all(tmp_path, servers):
             thread.start()
         for thread in threads:
             thread.join()
-        # Lists are made of what is known, and follow.
+        # Lists come from the known state, and follow it.
         for gateway in made:
             eventually(lambda: rest_listed(gateway, who("anna")) == expected(True, "agent"), SECONDS, "tools on the list")
         ok(two, "detachNotebook", {}, who("anna"))

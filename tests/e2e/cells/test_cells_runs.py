@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is told of runs: more images than an answer may hold, restarts, displays of objects, cells that change meanwhile."""
+"""Reports of runs: more images than an answer may hold, restarts, displays of objects, cells that change meanwhile."""
 
 import base64
 import json
@@ -110,7 +110,7 @@ def test_a_restart_is_told_as_one(book):
     one.run("a")
     assert one.call("restartKernel").status_code == 200
     told = one.run("a")
-    assert "The kernel of this notebook was restarted: all its variables are gone." in told and "had ended" not in told
+    assert "The kernel of this notebook was restarted: all its variables are lost." in told and "had ended" not in told
     assert "all its variables" not in one.run("a"), "told once"
 
 

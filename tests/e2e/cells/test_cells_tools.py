@@ -11,10 +11,11 @@ def markdown(ident, source):
     return {"cell_type": "markdown", "id": ident, "metadata": {}, "source": source}
 
 
-# ---- what is attached ----
+# ---- attached notebooks ----
 
 
-# What clients of the long-known tools send: required members and their types. A misspelt one is refused: `expectedrevision` guards nothing.
+# Arguments that clients send to the long-known tools: required members and their types. A misspelt one is refused:
+# `expectedrevision` guards nothing.
 KNOWN_SCHEMAS = {
     "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
     "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
@@ -106,7 +107,7 @@ def test_a_source_is_read_as_it_is_written_back(gateway):
 
 @pytest.mark.parametrize("minor", [4, 5])
 def test_sources_are_split_as_jupyter_does(gateway, minor):
-    """Else Jupyter's next save changes a cell that nobody touched."""
+    """Otherwise Jupyter's next save changes an untouched cell."""
     source = "a\rb\nc\r\nd\x0be\x0cf\x1cg\x1dh\x1ei\x85j\u2028k\u2029l\x1fm\r\r\n\n"
     path = put(gateway, f"split{minor}.ipynb", [code("c", ["first\n", "last"])], nbformat_minor=minor)
     for more in ("", "one more\n", "x"):
@@ -143,7 +144,7 @@ def test_folders_are_no_notebooks(gateway):
                             ("addNotebookCell", {"type": "code", "index": 0, "content": ""}), ("clearCellOutputs", {}),
                             ("attachNotebook", {}), ("getNotebookContext", {})):
         error = refused(gateway, tool, {"notebook": "folder.ipynb", **arguments}, "TOOL_FAILED")
-        assert "is a folder, and no notebook" in error["message"] and "view" not in error["message"], error
+        assert "is a folder, not a notebook" in error["message"] and "view" not in error["message"], error
 
 
 def test_a_path_with_a_nul_is_not_cut_there(gateway):
@@ -233,7 +234,7 @@ def test_doubled_and_missing_ids(gateway):
     assert path.read_bytes() == before
     told = ok(gateway, "getNotebookCells", {**named, "cellIds": ["twice", "good"]})
     assert told.startswith("Retrieved 1 cell(s):\n\n### Cell 1 (code)\nID: good\n")
-    assert told.endswith("\n\nSeveral cells have the id twice, say which one is meant by its index: index:0, index:2")
+    assert told.endswith("\n\nSeveral cells have the id twice, name the cell by its index: index:0, index:2")
     ok(gateway, "updateNotebookCell", {**named, "cellId": "index:2", "content": "mine"})
     cells = json.loads(path.read_text())["cells"]
     assert [cell["source"] for cell in cells] == ["1", "2", "mine", "4"]
@@ -428,7 +429,7 @@ def test_the_file_editor_keeps_off_notebooks_outside_agent_mode(start):
         refused(gateway, "fileEditor", edit, "MODE_FORBIDDEN", who("e", mode))
     ok(gateway, "fileEditor", edit, who("e"))
     assert "new\n```" in ok(gateway, "getNotebookCells", {"notebook": "n.ipynb"}, who("e", "ask"))
-    # Taken back like any other change, by whoever may.
+    # Undone like any other change, by every caller with the right.
     ok(gateway, "updateNotebookCell", {"notebook": "n.ipynb", "cellId": "a", "content": "newer"}, who("e"))
     ok(gateway, "fileEditor", {"command": "undo_edit", "path": str(path)}, who("e"))
     assert "new\n```" in ok(gateway, "getNotebookCells", {"notebook": "n.ipynb"}, who("e", "ask"))

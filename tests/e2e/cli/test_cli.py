@@ -459,7 +459,7 @@ def test_backup_and_verify_take_the_time_they_need(data, tmp_path):
 
 def test_root_makes_nothing_in_the_directory_of_another(data, tmp_path):
     if os.geteuid() != 0:
-        return  # nobody else can open what belongs to others
+        return  # no other user can open files of others
     data.mkdir(mode=0o700)
     os.chown(data, 65534, 65534)
     copy = tmp_path / "copy"
@@ -560,7 +560,7 @@ def test_restore_refuses(data, tmp_path):
     (tmp_path / "bad").write_text("".join(lines)[:-10])
     done = notegate("restore", tmp_path / "bad", "--data-dir", target)
     assert done.returncode == 1 and "cut off" in done.stderr
-    # What refused damaged ones takes the whole one.
+    # The store that refused damaged backups accepts the complete one.
     assert notegate("restore", copy, "--data-dir", target).returncode == 0
 
 
@@ -587,7 +587,7 @@ def test_killed_restore_and_backup(data, tmp_path):
 
 
 def test_the_program_exports_nothing():
-    """What modules see of the gateway is what is handed to them, not symbols."""
+    """Modules see only the table that is handed to them, no symbols of the gateway."""
     done = subprocess.run(["nm", "-D", "--defined-only", BINARY], capture_output=True, text=True)
     names = done.stdout.split()
     assert done.returncode == 0

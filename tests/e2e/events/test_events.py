@@ -260,7 +260,7 @@ def bearer(key):
 
 
 def test_the_first_key_ends_streams_that_have_none(start):
-    """Once a key exists everyone needs one, also who came before; the owner's socket apart."""
+    """Once a key exists every caller needs one, also open connections; except on the owner's socket."""
     gateway = start()
     keyless = Stream(events_url(gateway))
     gateway.call("notebook", {"mode": "create", "name": "open", "newStr": "x"})
@@ -418,7 +418,7 @@ def test_openapi_describes_the_stream(gateway):
 
 
 def test_the_events_lie_in_the_log_of_changes(start):
-    """What the stream says is what is there: the sum of events gives the state."""
+    """The stream agrees with the data: the sum of events gives the state."""
     gateway = start()
     for i in range(10):
         write(gateway, name=f"n{i % 3}", text=f"{i}")

@@ -107,7 +107,7 @@ def test_one_agent_has_half_of_the_connections(start):
                 assert raw.ended()
         for _ in range(4):
             assert knock(held.enter_context(gateway.connect()), polite).status == 200
-        # Without a key a connection is nobody's, and the owner's socket is not counted.
+        # Without a key a connection counts for no agent, and the owner's socket is not counted.
         with gateway.connect() as raw:
             assert raw.request("GET /healthz HTTP/1.1").answer().status == 200
         with gateway.connect_local() as raw:
@@ -307,7 +307,7 @@ def test_subscriptions_count_against_the_buffers(start):
         done, text = subscribe(gateway, sessions[number % 4], number)
         refused = refused or ("" if all(done) else text)
     assert "limits.buffered" in refused and "unsubscribe" in refused
-    for number in range(500):  # what the batches' own bodies had of it
+    for number in range(500):  # the share of the batches' own bodies
         alone = {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe",
                  "params": {"uri": f"notegate://shared/notebook/{number}-" + "y" * 1000}}
         answer = gateway.client.post("/mcp", json=alone, headers=sessions[0])
@@ -318,7 +318,7 @@ def test_subscriptions_count_against_the_buffers(start):
     assert 400 * 1024 < used <= 512 * 1024, used
     done, text = subscribe(gateway, session(gateway, "polite"), 0)
     assert all(done), text
-    # What is known is not counted twice, and what is given back is free.
+    # Known bytes are not counted twice, and released bytes are free.
     before = gateway.in_use("buffered")
     assert subscribe(gateway, sessions[0], 0, 1)[0] == [True]
     assert gateway.in_use("buffered") == before

@@ -132,7 +132,7 @@ def test_rules_notice(everything, form):
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_nothing_is_lost(everything, form):
-    """What a vendor does not know is in the descriptions."""
+    """Keywords that a vendor does not know are in the descriptions."""
     schemas = schemas_of(tools_in(everything, form), form)
     told = json.dumps(schemas["odd_composed"])
     for word in ("oneOf", "minProperties", "dependentRequired", "patternProperties", "contains", "base64"):
@@ -142,7 +142,7 @@ def test_nothing_is_lost(everything, form):
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_valid_arguments_stay_valid(everything, form):
-    """What the tool takes, the lowered schema takes."""
+    """The lowered schema accepts everything that the tool accepts."""
     schemas = schemas_of(tools_in(everything, form), form)
     given = {
         "odd_composed": {"kind": "a", "size": 3, "both": "xy", "again": {"street": "x", "inner": {"street": "y"}},

@@ -110,7 +110,7 @@ def test_no_content_type(gateway):
 def test_paths_and_methods(gateway):
     assert "/v1/tools" in fails(gateway.client.get("/v1/tool"), 404, "NOT_FOUND")["hint"]
     fails(gateway.client.get("/nothing/here"), 404, "NOT_FOUND")
-    # Who opens the bare address in a browser is shown the way to the page.
+    # The bare address leads a browser to the page.
     first = fails(gateway.client.get("/"), 404, "NOT_FOUND")
     assert "/docs" in first["hint"] and "did you mean" not in first["message"]
     fails(gateway.client.get("/v1/tools/a/b"), 404, "NOT_FOUND")
@@ -278,7 +278,7 @@ def test_docs_page(gateway):
     assert page.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert "http://" not in page.text and "https://" not in page.text
-    # What stands in the form at first must not overwrite a notebook.
+    # The initial content of the form must not overwrite a notebook.
     assert "harmless.has" in gateway.client.get("/docs/docs.js").text
     for path in ("/docs/docs.js", "/docs/docs.css"):
         assert path in page.text

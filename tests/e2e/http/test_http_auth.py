@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who may call while no key exists; Host and Origin."""
+"""Allowed callers while no key exists; Host and Origin."""
 
 import os
 import shutil
@@ -77,7 +77,7 @@ def test_users_that_a_namespace_does_not_know(in_a_namespace):
     port, local = in_a_namespace
     for user in (0, 1, 1234, 4321, NOBODY):
         assert status_as_nobody(port, "/v1/tools", user) == "401", user
-    with socket.socket(socket.AF_UNIX) as plain:  # its mode says who is the owner
+    with socket.socket(socket.AF_UNIX) as plain:  # its mode shows the owner
         plain.settimeout(120)
         plain.connect(local)
         plain.sendall(b"GET /v1/tools HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -224,7 +224,7 @@ def test_probes_answer_any_host(start, path):
     for host in ("10.244.1.7:8420", "pod.example", "[fd00::7]:8420"):
         assert gateway.client.get(path, headers={"Host": host}).status_code == 200, host
         refused(gateway.client.get("/metrics", headers={"Host": host}), 403, "FORBIDDEN")
-        # Nothing else changes: which paths there are is not told to who asks by a wrong name.
+        # Nothing else changes: a request with a wrong host name does not learn which paths exist.
         refused(gateway.client.get("/nothing", headers={"Host": host}), 403, "FORBIDDEN")
         refused(gateway.client.post(path, headers={"Host": host}), 403, "FORBIDDEN")
 
@@ -240,7 +240,7 @@ def test_discovery_finds_nothing_without_a_key(start):
 
 
 PAGE = "https://inspector.example"
-# What MCP clients in a browser send besides what a page may always send.
+# Headers of MCP clients in a browser, besides those that a page may always send.
 BROWSER_HEADERS = ["authorization", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-param-region",
                    "mcp-protocol-version", "mcp-session-id"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a well-behaved client never sends: smuggling, garbage, dawdling, leaving."""
+"""Requests that a well-behaved client never sends: smuggling, garbage, slow requests, early ends."""
 
 import concurrent.futures
 import contextlib
@@ -280,13 +280,13 @@ def test_half_closed_still_gets_its_answer(gateway, local):
 
 
 def test_ended_in_the_middle(gateway):
-    """Who ends its side before the request is whole is not waited for."""
+    """A client that closes its side before the request is complete is not waited for."""
     whole = f"{CALL}\r\nHost: localhost\r\n{TYPE}\r\nContent-Length: 15\r\n\r\n".encode()
     for cut in (1, 10, 40, 80, len(whole), len(whole) + 5):
         with gateway.connect() as raw:
             raw.send((whole + LIST)[:cut])
             raw.socket.shutdown(socket.SHUT_WR)
-            raw.socket.settimeout(15)  # others who dawdle have 20 s
+            raw.socket.settimeout(15)  # other slow clients have 20 s
             assert raw.ended()
 
 

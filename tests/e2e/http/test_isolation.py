@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What one caller does is no other caller's business: nothing is seen of others, a key that ended does nothing more, and
-memory that one takes is counted as its own."""
+"""Isolation of callers: a caller sees no data of others, an ended key does nothing more, and the memory of a caller
+counts as its own."""
 
 import concurrent.futures
 import contextlib
@@ -33,7 +33,7 @@ def bearer(key):
 
 @pytest.fixture
 def team(start):
-    """A gateway with an admin, alice, and mallory, who has nothing but her own space."""
+    """A gateway with an admin, alice, and mallory, that has only its own space."""
     gateway = start(sets=["plugins=notebook,file_editor"])
     gateway.admin = add(gateway, "root", "--role", "admin")
     gateway.alice = add(gateway, "alice")
@@ -82,7 +82,7 @@ def test_a_key_that_ends_while_its_request_comes(team):
 
 
 def test_a_key_that_ends_while_its_calls_run_and_wait(workers):  # noqa: F811
-    """What runs is finished, what waits for its turn does not begin."""
+    """Running calls are finished, waiting calls do not begin."""
     gateway = workers("limits.queue=16")
     gateway.admin = add(gateway, "root", "--role", "admin")
     key = add(gateway, "ada")
@@ -154,7 +154,7 @@ def test_what_a_body_becomes_is_counted(team):
 
 
 def test_strangers_do_not_keep_the_others_out(start):
-    """Who holds all connections without a key has to give way to who has one."""
+    """A client that holds all connections without a key gives way to a client with a key."""
     gateway = start(sets=["plugins=notebook", "limits.connections=24"])
     key = add(gateway, "ada")
     gateway.client.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every limit: its key, its default, what is said when it is reached, and that others are not affected."""
+"""Every limit: its key, its default, its error, and no effect on other callers."""
 
 import concurrent.futures
 import contextlib
@@ -30,7 +30,7 @@ DEFAULTS = {
     "streams": "2000",
     "workers": None,
 }
-# A call that would hang the tests is cut off by its own end.
+# A time limit ends a call that would hang the tests.
 STUCK_MS = 60000
 
 
@@ -81,7 +81,8 @@ def calls_of(gateway):
     try:
         yield calls
     finally:
-        # Nobody waits for what is stuck: a second signal does not wait for calls. (Two of one kind may be told as one.)
+        # A stuck call does not block the end: a second signal does not wait for calls. (Two of one kind may be told as
+        # one.)
         for number in (signal.SIGTERM, signal.SIGINT):
             if gateway.process.poll() is None:
                 gateway.process.send_signal(number)
@@ -260,7 +261,7 @@ def test_queue(workers):
         assert "4 calls are waiting already" in calls.start("third").result(STUCK_MS / 1000).text
         assert not any(call.done() for call in others)
         assert not first.done() and not any(call.done() for call in more)
-        # What is answered from memory needs no worker, and neither does what tells how full it is.
+        # Answers from memory need no worker, nor do the metrics of the queue.
         assert gateway.call("notebook", {"mode": "read", "name": "known"}).json()["result"] == "text"
         assert gateway.client.get("/healthz").status_code == 200
 
@@ -374,7 +375,7 @@ def test_stop_does_not_wait_for_ever(workers):
         gateway.process.send_signal(signal.SIGTERM)
         # Not as long as the call would be.
         assert gateway.process.wait(STUCK_MS / 2000) == 0
-        # The tool looks at its cancellation and ends; one that did not would be cut off.
+        # The tool checks its cancellation and ends; otherwise it would be aborted.
         answer = held.exception(STUCK_MS / 1000) or held.result()
         assert isinstance(answer, httpx.HTTPError) or answer.status_code in (200, 503, 504)
 
@@ -390,7 +391,7 @@ def test_a_second_signal_does_not_wait(workers):
         assert gateway.process.wait(STUCK_MS / 2000) == 0
 
 
-# ---- who may do what ----
+# ---- rights ----
 
 
 @pytest.mark.parametrize("tool, arguments", [
@@ -425,7 +426,7 @@ def test_unknown_tool(gateway, wrong, right):
     assert wrong in body["message"] and right in body["hint"]
 
 
-# ---- what one agent does, another does not feel ----
+# ---- one agent does not disturb another ----
 
 
 def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
@@ -441,7 +442,7 @@ def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
             began = time.monotonic()
             assert gateway.call("notebook", {"mode": "write", "name": "other", "newStr": f"{n}"}).status_code in (200, 404)
             took.append(time.monotonic() - began)
-        # Who waits for one that does not read waits for minutes; a machine that does other things takes a while, too.
+        # Waiting for a client that does not read takes minutes; a busy machine takes a while, too.
         assert sorted(took)[25] < 10
     eventually(lambda: gateway.in_use("buffered") == 0, what="all memory given back")
 
@@ -473,7 +474,7 @@ def test_signals_while_calls_come(start):
 
 
 def test_undos_of_large_files_take_no_memory(start):
-    """A copy is taken back by its hash; four at once take no more than one."""
+    """A copy is found by its hash; four at once take no more memory than one."""
     gateway = start()
     files = gateway.data_dir / "files"
     with (files / "large").open("wb") as file:

@@ -14,7 +14,7 @@ from odd import odd_plugins
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 TIMEOUT = 120
-BESIDE = pathlib.Path(sys.executable).parent  # where the generator and what it needs are
+BESIDE = pathlib.Path(sys.executable).parent  # folder of the generator and its dependencies
 
 
 @pytest.fixture(scope="module")

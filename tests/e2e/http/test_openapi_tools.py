@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""/openapi.json through the tools that others check documents with: two linters, and a prober that calls what is described."""
+"""/openapi.json through the tools that others check documents with: two linters, and a prober that calls the described
+operations."""
 
 import json
 import os
@@ -29,7 +30,7 @@ def need(program):
 
 
 def run(command, cwd, **variables):
-    """What a tool printed, and its exit code; it asks no other host for anything."""
+    """Output of a tool, and its exit code; it contacts no other host."""
     return subprocess.run(
         [str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=SECONDS, check=False,
         env={**environment(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1", "REDOCLY_TELEMETRY": "off",

@@ -164,13 +164,13 @@ def test_checkpoints_while_syncs_fail(faulty):
 
 
 def memories(one):
-    """All, also what is still on its way to the journal."""
+    """All, including events on their way to the journal."""
     found = whole(lambda: one.call("memory_timeline", limit=1000), 120)
     return {event["content"] for event in found["events"] if event["type"] == "memory"}
 
 
 def test_restores_while_syncs_fail(faulty):
-    """A repeat does not restore once more, over what was remembered since."""
+    """A retry does not restore again, over later memories."""
     one = faulty()
     one.call("memory_log", content="first")
     point = one.call("checkpoint_snapshot")["checkpoint_id"]
@@ -188,7 +188,7 @@ def test_restores_while_syncs_fail(faulty):
             repeats += restored
             body, _ = one.insist("checkpoint_restore", f"r{number}", {"checkpoint_id": point})
             assert body["result"]["status"] == "restored"
-            # What the first try had done is not done once more; one that was interrupted keeps what is new.
+            # Completed work of the first attempt is not repeated; an interrupted attempt keeps new content.
             assert not restored or f"since {number}" in memories(one)
         undo = one.insist("checkpoint_restore", f"r{number}", {"checkpoint_id": point})[0]["result"]["previous_checkpoint_id"]
         one.call("checkpoint_restore", checkpoint_id=undo)
@@ -197,7 +197,7 @@ def test_restores_while_syncs_fail(faulty):
 
 
 def test_edits_on_shared_documents(faulty, servers):
-    """What one gateway could not complete is settled by itself, also when it was killed, and there is no second edit."""
+    """A save that one gateway could not complete is recovered, also after a kill, without a second edit."""
     mongo = servers.mongo()
     one = faulty(["documents=mongo", f"mongo.uri={mongo.uri}", "plugins=file_editor"])
     path = one.root / "f.txt"
@@ -217,7 +217,7 @@ def test_edits_on_shared_documents(faulty, servers):
 
 
 def test_a_start_without_the_database_of_all_plugins(faulty, tmp_path):
-    """Whatever plugins want to look up there: the gateway waits for it."""
+    """The gateway waits for lookups of plugins in the store."""
     notes = tmp_path / "notes"
     notes.mkdir()
     one = faulty(["documents=mongo", "mongo.uri=mongodb://127.0.0.1:1/?directConnection=true", "mongo.timeout=1s",
@@ -227,7 +227,7 @@ def test_a_start_without_the_database_of_all_plugins(faulty, tmp_path):
 
 
 def test_a_caller_who_cannot_be_asked_for(tmp_path, monkeypatch):
-    """Without descriptors nobody can tell whose a connection is: it is asked again, not refused for good."""
+    """Without free descriptors the owner of a connection is unknown: the check is repeated, not refused for good."""
     gateway = Gateway(tmp_path / "data")
     process = gateway.process.pid
     try:

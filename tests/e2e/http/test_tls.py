@@ -163,7 +163,7 @@ def test_a_new_certificate_is_taken_without_a_failed_request(gateway, authority)
     context = authority.context()
     stop = threading.Event()
     kept = Raw(connect(gateway, context), gateway.port)
-    # Who has asked once may rest for longer than who has not.
+    # A client with one complete request may idle longer than a client without.
     kept.request("GET /healthz HTTP/1.1")
     assert kept.answer().status == 200
 
@@ -310,7 +310,7 @@ def test_who_never_asks_is_cut_off(gateway, authority):
 
 
 def test_who_never_reads_harms_nobody(gateway, authority):
-    """Answers that nobody takes, many at a time, in one go."""
+    """Many answers at a time that no client reads."""
     context = authority.context()
     held = []
     for _ in range(10):

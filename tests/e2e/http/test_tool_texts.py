@@ -142,7 +142,7 @@ def notegate(*words):
 
 
 def on_a_terminal(*words):
-    """What a person sees: the output of a command whose stdout is a terminal."""
+    """Output of a command whose stdout is a terminal."""
     ours, theirs = pty.openpty()
     with subprocess.Popen([BINARY, *map(str, words)], stdout=theirs, stderr=subprocess.PIPE, env=all_plugins()) as running:
         os.close(theirs)
@@ -168,7 +168,7 @@ def begun(data):
 
 @pytest.mark.parametrize("words", [("tools",), ("tools", "notebook"), ("call", "notebook", "--help")])
 def test_looking_at_tools_makes_nothing(tmp_path, words):
-    """Neither a data directory where there is none, nor a store in one that is empty or somebody else's."""
+    """Creates neither a missing data directory, nor a store in one that is empty or belongs to another user."""
     asked = [tmp_path / "none" / "data", tmp_path / "empty"]
     asked[1].mkdir()
     if os.geteuid() == 0:

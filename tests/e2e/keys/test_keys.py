@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keys: what each role and mode may, what is no key, spaces and lists, keys over REST, addresses that need one."""
+"""Keys: rights of each role and mode, invalid keys, spaces and lists, keys over REST, addresses that need one."""
 
 import json
 import os
@@ -130,7 +130,7 @@ def test_refusals_are_logged_without_the_key(team):
 
 
 def tool_names(gateway, key, **headers):
-    """What each transport lists; they agree."""
+    """The lists of all transports; they agree."""
     all_headers = bearer(key, **headers)
     mcp_names = [tool["name"] for tool in mcp(gateway, key, "tools/list", **headers).json()["result"]["tools"]]
     rest = [tool["name"] for tool in gateway.client.get("/v1/tools", headers=all_headers).json()["tools"]]

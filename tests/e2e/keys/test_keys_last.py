@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Keys: who made each, what for, when it was used last; the last one is revoked only by force."""
+"""Keys: creator, purpose and time of last use; the last one is revoked only by force."""
 
 import concurrent.futures
 import datetime
@@ -43,7 +43,7 @@ def time_of(text):
     return datetime.datetime.fromisoformat(text)
 
 
-# ---- who made it, and what for
+# ---- creator and purpose
 
 
 @pytest.mark.parametrize("running", [False, True])
@@ -164,7 +164,7 @@ def test_the_last_key_by_the_command(tmp_path, running, listen, auth, says):
     data = tmp_path / "data"
     key, other = add(data, "ada"), add(data, "bob")
     gateway = Gateway(data, sets=[PLUGINS, f"auth={auth}"], listen=listen) if running else None
-    # What the gateway was started with counts, not the command's own.
+    # The configuration of the gateway counts, not that of the command.
     options = () if running else ("--listen", listen, "--set", f"auth={auth}")
     try:
         assert notegate(data, "key", "revoke", "bob", *options).returncode == 0
@@ -219,7 +219,7 @@ def test_the_last_key_over_rest(start):
     refused(gateway.client.get("/v1/keys?force=true", headers=bearer(admin)), 400, "INVALID_INPUT")
     refused(gateway.client.get("/v1/tools"), 401, "UNAUTHENTICATED")
     eventually(lambda: gateway.logged('"key_revoke"', "CONFLICT"), what="the audit line of a refusal")
-    # One that lets nobody in is no other key.
+    # A key that admits no caller does not count as another key.
     late = gateway.client.post("/v1/keys", headers=bearer(admin), json={"agent": "late", "expires": "1s"}).json()
     eventually(lambda: gateway.client.get(path + late["id"], headers=bearer(admin)).json()["state"] == "expired",
                what="the expiry")

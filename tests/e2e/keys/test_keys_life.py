@@ -22,7 +22,7 @@ def test_the_first_key_closes_and_the_last_opens(start):
     assert gateway.call("notebook", READ).status_code == 200
     none = gateway.client.get("/v1/tools", headers=bearer("ng_" + "a" * 12 + "_" + "b" * 43))
     assert "has no keys" in refused(none, 401, "UNAUTHENTICATED")["message"]
-    # What other clients insist on sending is not ours.
+    # Some clients always send an Authorization header that is no key of ours.
     assert gateway.client.get("/v1/tools", headers={"Authorization": "Bearer dummy"}).status_code == 200
     key = add(gateway.data_dir, "ada")
     refused(gateway.call("notebook", READ), 401, "UNAUTHENTICATED")
@@ -236,7 +236,7 @@ def test_no_directory_is_made_to_list_nothing(tmp_path):
     assert done.returncode == 1 and not (tmp_path / "none").exists()
 
 
-# ---- what was answered holds
+# ---- answered writes are kept
 
 
 def test_a_key_survives_a_kill(tmp_path):

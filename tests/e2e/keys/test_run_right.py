@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The right to run code: who has it, what is listed, what a call without it answers, who is told that may."""
+"""The right to run code: callers with it, listed tools, answers without it, and the report of callers that may."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_with_the_right_cells_run(team):
     answer = team.call("runNotebookCells", {**NAMED, "cellIds": ["c"]}, headers)
     assert answer.status_code == 200 and "42" in answer.json()["result"], answer.text
     assert team.call("restartKernel", NAMED, headers).status_code == 200
-    # What it needs beside the right: what writing needs.
+    # Besides the right it needs the same as writing.
     refused(team.call("runNotebookCells", {**NAMED, "cellIds": ["c"]}, bearer(team.keys["runs"], X_Notegate_Mode="ask")),
             403, "MODE_FORBIDDEN")
 
@@ -88,7 +88,7 @@ def test_the_list_of_keys_shows_it(team):
 
 
 def test_keys_over_rest(team):
-    """The right is given only by who has it: else an admin without would give it to itself."""
+    """Only a caller with the right can give it: otherwise an admin without it could give it to itself."""
     post = lambda who, **more: team.client.post("/v1/keys", headers=bearer(team.keys[who]), json={"agent": "x", **more})  # noqa: E731
     body = refused(post("admin", run=True), 403, "RUN_FORBIDDEN")
     assert "notegate key add NAME --run" in body["hint"]

@@ -49,7 +49,7 @@ WAYS = ["tcp", "unix"]
 
 
 def ask(running, code, key=None, name="n.ipynb"):
-    """Runs the code in a cell; what it printed."""
+    """Runs the code in a cell; its output."""
     source = ASK.format(port=running.port, local=running.socket_path, key=key) + textwrap.dedent(code)
     book = Book(running, name, [("a", source)])
     book.run("a")
@@ -331,7 +331,7 @@ def gateway_of_user(wrapper, *sets):
 
 
 def unseen_status(port, local, way):
-    """What a program of USER gets whose descriptors no other one may list."""
+    """Answer to a program of USER whose descriptors no other program may list."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -92,7 +92,7 @@ def test_a_file_that_others_can_write(place):
 
 @needs_root
 def test_a_file_on_a_disk_for_reading(place):
-    """As orchestrators mount configuration: anybody's to write by its modes, and nobody's."""
+    """As orchestrators mount configuration: its modes allow every user to write, but the file system allows none."""
     path = place.file("limits.workers: 2\n", 0o666)
     os.chmod(path.parent, 0o777)
     script = f"mount --bind {path.parent} {path.parent} && mount -o remount,bind,ro {path.parent} && exec \"$@\""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""MCP against the real gateway: the official SDK in both eras over both transports, and raw HTTP where the headers count."""
+"""MCP against the real gateway: the official SDK with both protocols over both transports, and raw HTTP where the
+headers count."""
 
 import asyncio
 import http.client
@@ -165,7 +166,7 @@ def test_an_unknown_tool_is_an_error(target, mode):
     with_client(target, mode, use)
 
 
-# ---- the handshake era over HTTP ----
+# ---- the handshake protocol over HTTP ----
 
 
 def post(gateway, message, headers=None):
@@ -234,7 +235,7 @@ def test_ids_come_back_as_they_were(gateway):
     assert '"id":12345678901234567890,' in answer.text
 
 
-# ---- the stateless era over HTTP ----
+# ---- the stateless protocol over HTTP ----
 
 
 def modern(gateway, method, params=None, headers=None, meta=None, drop=()):

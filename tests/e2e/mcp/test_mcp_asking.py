@@ -29,7 +29,7 @@ def mode(request):
 
 
 class Answers:
-    """What the client is asked, and what it says."""
+    """Questions to the client, and its answers."""
 
     def __init__(self):
         self.asked = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`notegate mcp` in front of a running gateway: what it carries, and what it does when either side leaves."""
+"""`notegate mcp` in front of a running gateway: passed messages, and its end when either side leaves."""
 
 import http.server
 import json
@@ -142,7 +142,7 @@ def test_the_relay_goes_on_with_a_gateway_that_was_restarted(tmp_path):
         lines.send(call("test_trigger_tool_change", number=4))
         seen = [lines.next(), lines.next()]
         assert {message.get("method", message.get("id")) for message in seen} == {"notifications/tools/list_changed", 4}
-        # The client begins anew, whatever there was before.
+        # The client starts again, whatever happened before.
         lines.initialize()
         lines.send(call("test_simple_text", number=5))
         assert "result" in lines.next()
@@ -214,7 +214,7 @@ def test_a_call_that_a_restart_ended(tmp_path):
     assert "error" in lines.next()
     running = Gateway(tmp_path / "data", FIXTURES)
     try:
-        lines.send({"jsonrpc": "2.0", "id": asked["id"], "result": {}})  # nobody waits for it any more
+        lines.send({"jsonrpc": "2.0", "id": asked["id"], "result": {}})  # no client waits for it any more
         lines.send(call("test_simple_text", number=6))
         answer = lines.next()
         assert answer["id"] == 6 and "result" in answer

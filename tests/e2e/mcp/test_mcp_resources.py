@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Resources, prompts, completion and what tells of changes, by the official SDK over both transports and both eras."""
+"""Resources, prompts, completion and notifications, by the official SDK over both transports and both protocols."""
 
 import asyncio
 import concurrent.futures
@@ -134,7 +134,7 @@ def test_templates_name_every_kind(target, mode):
 
 def test_what_is_not_there_is_an_error_with_its_uri(target, mode):
     async def use(client):
-        # Over stdio the caller is the owner, who sees all spaces: an absent one there.
+        # Over stdio the caller is the owner and sees all spaces: an absent one there.
         other = uri("~other", "default" if isinstance(target, str) else "none")
         wrong = [uri("~local", "nothing here"), other, uri("~local", "x", "nokind"),
                  "test://nothing", "notegate://~local/notebook/%zz", uri("~local", "default") + "?revision=77"]
@@ -399,7 +399,7 @@ def test_a_session_hears_of_what_it_subscribed_to(target):
         await write(client, "other", "x")
         await write(client, "watched", "1")
         await write(client, "watched", "2")
-        # That the list has changed is said once, behind all that changed it.
+        # The change of the list is reported once, after all changes.
         await heard.until(lambda got: got.count(updated) >= 2 and ("notifications/resources/list_changed", None) in got)
         await client.unsubscribe_resource(name)
         await write(client, "watched", "3")

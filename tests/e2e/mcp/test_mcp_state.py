@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Input requests of the stateless era: what goes through the client comes back as it was, or is refused."""
+"""Input requests of the stateless protocol: state that returns from the client unchanged is accepted, other state is
+refused."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Event streams of the handshake era, read from raw HTTP: what is sent, missed, resumed, ended."""
+"""Event streams of the handshake protocol, read from raw HTTP: sent, missed, resumed and ended."""
 
 import json
 import queue
@@ -14,7 +14,7 @@ from mcp_support import CALL_SECONDS, EVENTS, Events, FIXTURES, HANDSHAKE, call,
 
 
 class Session:
-    """A session of the older era over raw HTTP."""
+    """A session of the handshake protocol over raw HTTP."""
 
     def __init__(self, server, version=HANDSHAKE, capabilities=None, headers=None):
         self.client = httpx.Client(base_url=server.url, timeout=CALL_SECONDS, trust_env=False)
@@ -135,7 +135,7 @@ def test_a_cut_connection_is_resumed(server, session):
     messages = again.rest()
     assert [message.get("id") for message in messages] == [7]
     assert "Paris" in json.dumps(messages[0])
-    # And once more: what was sent is kept.
+    # And once more: sent events are kept.
     assert session.get(**{"Last-Event-ID": events.last_id}).rest() == messages
 
 
@@ -235,7 +235,7 @@ def test_a_question_is_taken_back_with_its_call(session):
 
 @pytest.mark.parametrize("answer, part", [
     ({"error": {"code": -1, "message": "no model here"}}, "no model here"),
-    ({"result": 5}, "not of the form"),
+    ({"result": 5}, "does not have the form"),
 ])
 def test_a_client_that_fails_to_answer(session, answer, part):
     waiting = session.stream(call("test_sampling", {"prompt": "x"}))

@@ -58,7 +58,7 @@ def message(method, params):
 
 
 def send(gateway, method, params, agent=None):
-    """One request of the newer era; the answer."""
+    """One request of the stateless protocol; the answer."""
     body, headers = message(method, params)
     if agent:
         headers["X-Notegate-Agent"] = agent

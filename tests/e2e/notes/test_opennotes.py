@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Notebooks of Markdown files that other programs change: what is listed is what is there."""
+"""Notebooks of Markdown files that other programs change: the lists agree with the files."""
 
 import contextlib
 import os
@@ -134,7 +134,7 @@ def test_random_changes(start, notes, seed):
 
 
 def test_changes_while_stopped(start, notes):
-    """What happened between two runs is found by size, times and inode."""
+    """Changes between two runs are found by size, times and inode."""
     model = Model(notes, 3)
     gateway = start(sets=[f"opennotes.notebooks={notes}"])
     for _ in range(6):
@@ -149,7 +149,8 @@ def test_changes_while_stopped(start, notes):
 
 
 def test_several_notebooks_and_many_callers(start, tmp_path):
-    """Agents at once on several notebooks while a program writes: nobody sees less than was there before the call."""
+    """Agents at once on several notebooks while a program writes: every call sees at least the state before the
+    call."""
     folders = [tmp_path / f"nb{number}" for number in range(3)]
     for folder in folders:
         folder.mkdir()
@@ -183,7 +184,7 @@ def test_several_notebooks_and_many_callers(start, tmp_path):
 
 
 def test_spaces(start, tmp_path):
-    """A notebook of a space is there for those who may see the space."""
+    """A notebook of a space is visible to callers that may see the space."""
     mine, ours = tmp_path / "mine", tmp_path / "ours"
     for folder in (mine, ours):
         folder.mkdir()
@@ -213,7 +214,7 @@ def test_prefix(start, notes):
 
 
 def test_ten_thousand_notes(start, notes):
-    """Building shows progress; what is cancelled goes on where it stopped."""
+    """Building shows progress; a cancelled build continues where it stopped."""
     for number in range(10000):
         folder = notes / f"f{number % 100}"
         if number < 100:
@@ -272,7 +273,7 @@ def disk(tmp_path):
 
 
 def test_full_disk(disk, tmp_path, notes):
-    """Where the index finds no room the call says so; the notes are untouched, and with room all is well."""
+    """Without room for the index the call reports it; the notes are unchanged, and with room the calls succeed."""
     rng = random.Random(5)
     for number in range(60):
         (notes / f"n{number}.md").write_text(" ".join(f"{rng.getrandbits(4000):x}" for _ in range(90)))
@@ -292,7 +293,8 @@ def test_full_disk(disk, tmp_path, notes):
 
 
 def test_resources(start, tmp_path, notes):
-    """Notes are resources: all listed once over pages, read by their URI, and subscribers hear of what tools write."""
+    """Notes are resources: all listed once over pages, read by their URI, and subscribers are notified of writes of
+    tools."""
     other = tmp_path / "other"
     other.mkdir()
     for number in range(450):
@@ -329,7 +331,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
 
     @pytest.mark.parametrize("watches", [0, 5])
     def test_no_watches_left(start, notes, tmp_path, monkeypatch, watches):
-        """Where folders cannot be watched all files are looked at; the log says so once."""
+        """If folders cannot be watched all files are checked; the log reports it once."""
         shim = tmp_path / "failing_watch.so"
         source = SUPPORT / "failing_watch.c"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
@@ -347,7 +349,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
         assert len(gateway.logged("cannot be watched", str(notes))) == 1
 
 
-# ---- notes that somebody really has ----
+# ---- notes from real use ----
 
 def trees():
     """Folders of installed packages that hold Markdown, largest first."""
@@ -398,7 +400,7 @@ def real_notes(root):
 
 @pytest.mark.parametrize("root", trees(), ids=str)
 def test_installed_packages(start, root):
-    """A tree that somebody really uses, whole: notes, words and links agree with another counter's."""
+    """A complete tree from real use: notes, words and links agree with the counts of another program."""
     wanted = real_notes(root)
     gateway = start(sets=[f"opennotes.notebooks={root}"])
     gateway.client.timeout = 300

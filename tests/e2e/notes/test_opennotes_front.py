@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Front matter as another YAML 1.2 parser reads it: a generated set, and what is in the packages of this machine."""
+"""Front matter as another YAML 1.2 parser reads it: a generated set, and files of the packages of this machine."""
 
 import datetime
 import io
@@ -90,7 +90,7 @@ def found():
 
 
 def other(text):
-    """What the other parser says; None where it does not parse, or is no map."""
+    """Result of the other parser; None if it does not parse, or is no map."""
     parser = YAML(typ="safe", pure=True)
     parser.version = (1, 2)
     try:

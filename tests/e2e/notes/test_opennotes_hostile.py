@@ -91,7 +91,7 @@ def write(path, text):
 
 
 class Watch:
-    """What happens in a tree, by inotify: everything but opening and reading."""
+    """Events in a tree, by inotify: all except opening and reading."""
 
     # modify attrib close_write moved_from moved_to create delete delete_self move_self
     MASK = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Indexes while they are made: what is told, who waits, and what a kill leaves."""
+"""Indexes while they are built: reported progress, waiting calls, and the state after a kill."""
 
 import concurrent.futures
 import contextlib
@@ -108,7 +108,7 @@ def test_progress_while_an_index_is_made(start, notes):
 
 
 def test_an_index_that_is_made_is_told(tmp_path, notes):
-    """It is begun at the start, and `/readyz` says how far it is; notes are served by their paths meanwhile."""
+    """It is begun at the start, and `/readyz` says how far it is; notes are served by their paths."""
     (notes / "first.md").write_text("# First\n")
     sets = [f"opennotes.notebooks={notes}", "plugins=opennotes"]
     gateway = Gateway(tmp_path / "data", sets=sets)

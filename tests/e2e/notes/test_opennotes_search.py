@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""opennotes_search on a folder of notes: text, typing errors and filters against oracles of a few lines, SQL,
-pages, and what is refused."""
+"""opennotes_search on a folder of notes: text, typing errors and filters against oracles of a few lines, SQL, pages,
+and refusals."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def distance(a, b):
 
 
 class Note:
-    """What the oracle knows of a note."""
+    """The oracle's record of a note."""
 
     def __init__(self, rng, number):
         self.path = rng.choice(["", "a/", "a/b/", "c_d/"]) + f"n{number:03}.md"

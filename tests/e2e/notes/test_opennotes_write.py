@@ -213,7 +213,7 @@ def test_readers_and_strangers_may_not_write(start, vault):
 
 
 def write_until_dead(gateway, agent, acknowledged, stop):
-    """Appends, sets and creates until the gateway is gone; keeps what was acknowledged."""
+    """Appends, sets and creates until the gateway is gone; records acknowledged writes."""
     number = 0
     client = httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False)
     try:

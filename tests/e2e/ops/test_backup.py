@@ -32,7 +32,7 @@ def call(data, *words):
 
 
 def streamed(data, *words):
-    """`backup -`: its output as bytes, and what it told."""
+    """`backup -`: its output as bytes, and its messages."""
     done = subprocess.run([str(BINARY), "backup", "-", "--data-dir", str(data), *words], capture_output=True, env=environment(), cwd="/",
                           timeout=600, check=False)
     return done.returncode, done.stdout, done.stderr.decode()
@@ -98,7 +98,7 @@ def resident(pid):
 
 
 def test_a_slow_reader_holds_up_nobody(data):
-    """What it does not take is neither on the disk nor in memory; others write on; what it gets is one state."""
+    """Data that it does not read is neither on the disk nor in memory; others keep writing; it gets one state."""
     large(data, 20)
     gateway = Gateway(data)
     with gateway:

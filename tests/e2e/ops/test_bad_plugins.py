@@ -184,7 +184,7 @@ def listening(port):
 @pytest.mark.parametrize("what, told", [
     ("eventpoll", "event loop"), ("socket:[{}]", "its listening socket"), ("notegate.lock", "the lock of its data directory")])
 def test_a_gateway_whose_descriptors_are_closed_ends(start, what, told):
-    """It would stay and serve nobody; its service starts it again."""
+    """It would stay and serve no client; its service starts it again."""
     gateway = start("log.format=json")
     assert gateway.call("notebook", {"mode": "create", "name": "kept", "newStr": "x"}).status_code == 200
     with contextlib.suppress(httpx.HTTPError):

@@ -75,7 +75,7 @@ def test_curves_are_drawn(tmp_path):
     for curve in data["curves"]:
         taken = {point["x"] for series in curve["series"] for point in series["points"]}
         assert len(taken) == 2, curve["missed"]
-        # What a short run leaves out is said to be.
+        # The report of a short run names the parts that it leaves out.
         assert all("--smoke" in missed["why"] for missed in curve["missed"]), curve["missed"]
         assert not taken & {missed["x"] for missed in curve["missed"]}
         assert any(point["base"] for series in curve["series"] for point in series["points"])
@@ -111,14 +111,14 @@ def test_the_soak_runs_and_is_drawn(tmp_path):
 
 
 def test_readers_that_are_faster_than_the_disk_wait(tmp_path):
-    """Each reading of an entry is written down a little later: what waits for that stays small, and nobody is refused."""
+    """Each reading of an entry is written down a little later: the queue stays small, and no call is refused."""
     out = rig.build(None)
     gateway = rig.Gateway(binary(), data=str(tmp_path / "data"))
     try:
         page = {"collection": "pages", "title": "read by all", "content": "a line\n" * 40}
         where = {"collection": "pages", "notebook_id": gateway.call("notebook_create", page)["result"]["notebook_id"]}
         file = rig.request("/v1/tools/notebook_read", where, ["X-Notegate-Agent: bench"])
-        for _ in range(3):  # who waits for 2 s is told to come back: a disk may stand still for so long
+        for _ in range(3):  # a call that waits for 2 s is told to retry: a disk may stall for so long
             row = rig.load(out, gateway.port, 16, WAIT, file, gateway.pid, count=READS)
             if row["not_200"] == 0:
                 break

@@ -14,7 +14,7 @@ from prometheus_support import metrics_are_right
 
 TIMEOUT = 120
 
-# What must be enough for the next write, whatever filled the disk before.
+# Space that must be enough for the next write, whatever filled the disk before.
 FREED = 300 * 1024
 
 

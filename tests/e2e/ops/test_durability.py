@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was acknowledged stays: kills, full and read-only disks, damaged files, repeats with an idempotency key."""
+"""Acknowledged writes stay: kills, full and read-only disks, damaged files, retries with an idempotency key."""
 
 import concurrent.futures
 import contextlib
@@ -139,7 +139,7 @@ def test_killed_with_the_answer_still_on_its_way(tmp_path):
 
 
 def test_killed_under_load(tmp_path):
-    """Killed while eight agents write: what was acknowledged is there once, the rest at most once, without gaps."""
+    """Killed while eight agents write: each acknowledged write exists once, the rest at most once, without gaps."""
     data = tmp_path / "data"
     acknowledged, sent = [], []
 
@@ -206,7 +206,7 @@ def test_full_disk(disk):
         assert len(failures) == 20 and len(lines) > 1
         for body in failures:
             assert str(data) in body["message"] + body.get("hint", "")
-        # Reading goes on, and what was not acknowledged is not shown.
+        # Reads continue, and unacknowledged writes are not visible.
         assert read(gateway)["result"] == "\n".join(lines)
         assert gateway.client.get("/healthz").status_code == 200
         filler.unlink()
@@ -303,7 +303,7 @@ def test_disk_that_becomes_read_only(disk):
 
 
 def test_read_only_folder(tmp_path):
-    """For root, who may write everywhere, a file takes the place of the folder's parent."""
+    """For root, which may write everywhere, a file takes the place of the folder's parent."""
     parent = tmp_path / "parent"
     if os.geteuid() == 0:
         parent.write_text("")
@@ -360,7 +360,8 @@ def test_damaged_database(tmp_path, damage):
 
 
 def test_damage_in_the_middle(tmp_path):
-    """Pages overwritten while nobody looked: no start, or no answer out of them; never wrong text, never a crash."""
+    """Pages overwritten while the gateway was stopped: no start, or no answer from them; never wrong text, never a
+    crash."""
     data = tmp_path / "data"
     file = filled(data)
     size = file.stat().st_size

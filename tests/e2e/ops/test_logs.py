@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The access log and the audit log: who did what, how it ended; never a secret, and never in anybody's way."""
+"""The access log and the audit log: caller, action, outcome; never a secret, and no call waits for them."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 BOTH = ["log.access=true", "log.audit=true", "log.format=json"]
 SECRET = "sesame-sesame-sesame-0123456789"
 TIMEOUT = 120
-# What a stream says into its silence (15 s), on a machine that takes so long.
+# Heartbeat comment of a silent stream (15 s), on a slow machine.
 KEEPALIVE = b":\n\n"
 
 
@@ -353,7 +353,7 @@ def test_the_command_line_and_stdio(tmp_path):
 
 
 def stdio_calls(name, data):
-    """`notegate mcp`: a write in a session that `initialize` opens, one of the newer era."""
+    """`notegate mcp`: a write in a session that `initialize` opens, one of the stateless protocol."""
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
     modern = {f"io.modelcontextprotocol/{member}": value for member, value in (
         ("protocolVersion", "2026-07-28"), ("clientCapabilities", {}), ("clientInfo", {"name": f"{name} 2", "version": "2"}))}
@@ -430,6 +430,6 @@ def test_text_lines_cannot_be_forged(start):
     assert f" access: GET {shown} 404 " in line and f" path={shown} " in line
     line = eventually(lambda: gateway.logged(" audit: notebook ok ", "changes="), what="the audit line")[0]
     assert "\u009b" not in line and "\u202e" not in line
-    plain = re.sub(r'"(?:[^"\\]|\\.)*"', "", line)  # what is quoted is no member
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"', "", line)  # quoted text is no member
     assert re.findall(r" agent=(\S+)", plain) == ["local"] and "agent=root" not in plain
     assert "31m" in line and "31m" not in plain

@@ -16,7 +16,7 @@ FOLDER = SOURCE / "packaging" / "prometheus"
 ALERTS = FOLDER / "notegate.alerts.yaml"
 DASHBOARD = FOLDER / "notegate.dashboard.json"
 RULES = {rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]}
-# What Prometheus itself adds; and what is told of roots on other file systems (test_disk.py has one).
+# Labels that Prometheus adds; and metrics of roots on other file systems (test_disk.py has one).
 OWN = {"up", "notegate_root_free_bytes", "notegate_root_total_bytes"}
 NAMES = re.compile(r"\b(?:notegate|process)_[a-z0-9_]+\b|\bup\b")
 TIMEOUT = 120
@@ -38,7 +38,7 @@ def bucket(bound, values):
     return series("notegate_store_commit_duration_seconds_bucket", values, le=bound)
 
 
-# What a gateway that is well tells: samples of 120 minutes.
+# Metrics of a healthy gateway: samples of 120 minutes.
 WELL = {
     **series("up", "1+0x120"),
     **series("process_start_time_seconds", "1000+0x120"),

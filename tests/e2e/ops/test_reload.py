@@ -65,7 +65,7 @@ def test_limits_hold_at_once_or_are_said_to_need_a_restart(configured):
                         "call_timeout": 9}.items():
         assert limit(made.gateway, name) == value
     assert report.call("notebook", {"mode": "read", "name": "x" * 200}).status_code == 413
-    # What needs a restart is told until then; back at what the gateway runs with, it needs none.
+    # A value that needs a restart is reported until then; set back to the running value, it needs none.
     again = made.gateway.reload()
     assert again["restart_needed"] and {change["key"] for change in again["changes"]} == set(changes) - holds
     assert made.reload().keys() == holds
@@ -191,7 +191,7 @@ def test_a_plugin_whose_keys_were_known_before(configured):
     for size, good in ((1500, True), (2500, False)):
         answer = gateway.call("fileEditor", {"command": "create", "path": f"{path}{size}", "file_text": "x" * size})
         assert (answer.status_code == 200) == good, answer.text
-    # Later changes are compared with what it got; twice in the list is one plugin.
+    # Later changes are compared with the present values; twice in the list is one plugin.
     both = ["notebook", "file_editor", "file_editor"]
     assert list(made.reload(plugins=both, file_editor__max_file_size="2KiB")) == []
     changes = made.reload(plugins=both, file_editor__max_file_size="3KiB")

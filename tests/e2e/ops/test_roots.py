@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What belongs to the gateway itself is no root and no file of one; a root is the folder of its name, as it is now."""
+"""The gateway's own files are no root and no file of a root; a root is the folder that has its name now."""
 
 import os
 import signal
@@ -224,7 +224,7 @@ def test_a_move_between_spaces_tells_no_other_place(start, tmp_path):
     assert call("alice", shared / "last", "create", file_text="x").status_code == 200
     told = events("bob", str(shared / "last"))
     assert "hidden-name" not in told and "secret-team" not in told
-    # The other way round, alike: who sees the place that it left does not hear where it went.
+    # The same in the other direction: a caller that sees only the old place does not learn the new one.
     assert call("alice", shared / "open2", "create", file_text="x").status_code == 200
     assert call("alice", shared / "open2", "move", destination=str(team / "hidden-name-2")).status_code == 200
     assert call("alice", shared / "end", "create", file_text="x").status_code == 200

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A store whose full-text index an older gateway made: today's makes it anew, and a kill in the middle leaves a store."""
+"""A store whose full-text index an older gateway made: today's gateway rebuilds it, and a kill in the middle leaves a
+valid store."""
 
 import contextlib
 import sqlite3
@@ -8,7 +9,7 @@ import pytest
 from conftest import Gateway, eventually
 
 PAGES = 400
-LAYOUT = "*2\n"  # what today's index is marked with, before the names of its columns
+LAYOUT = "*2\n"  # mark of today's index, before the names of its columns
 OLDER_TOKENS = "unicode61 remove_diacritics 2"
 SETS = ["plugins=agent_notebook"]
 
@@ -96,7 +97,7 @@ def test_kills_while_it_is_made_anew(older):
         gateway = Gateway(older, sets=SETS)
         try:
             if most < PAGES:
-                gateway.call("notebook_search", {"query": "lantern"})  # what waits is indexed before it is searched
+                gateway.call("notebook_search", {"query": "lantern"})  # waiting documents are indexed before a search
             eventually(lambda: (left := waiting(older)) is not None and left <= most, 120, f"{most} that wait at most")
         finally:
             gateway.process.kill()

@@ -41,7 +41,7 @@ def top():
 
 @pytest.fixture
 def as_nobody(top):
-    """A gateway that root started and that became nobody, in a directory that was not there."""
+    """A gateway that root started and that became the user nobody, in a new directory."""
     running = Gateway(top / "a" / "data", ["plugins=notebook,cells"], ["--user", "nobody"], cwd=top)
     yield running
     assert running.stop() == 0, "".join(running.errors)
@@ -67,7 +67,7 @@ def test_it_becomes_the_user_for_good(as_nobody):
 
 @needs_root
 def test_root_is_its_owner_still(as_nobody):
-    """By its socket, and over TCP: it was root who started it."""
+    """By its socket, and over TCP: root started it."""
     data = ("--data-dir", as_nobody.data_dir)
     done = notegate("call", "notebook", "mode=create", "name=x", "newStr=1", *data)
     assert done.returncode == 0, done.stderr
@@ -101,7 +101,7 @@ def test_kernels_are_the_users(as_nobody):
 def test_user_in_the_configuration(top):
     path = top / "notegate.yaml"
     path.write_text(f"user: nobody\ndata_dir: {top}/data\nlisten: 127.0.0.1:0\nplugins: [notebook]\n")
-    path.chmod(0o600)  # root reads it before it is nobody
+    path.chmod(0o600)  # root reads it before it becomes the user nobody
     with subprocess.Popen([binary(), "serve", "--config", str(path)], stdout=subprocess.PIPE, text=True,
                           env=environment(), cwd=top) as process:
         assert "listening" in process.stdout.readline()
@@ -139,7 +139,7 @@ def test_who_cannot_become_whom(top):
 
 @needs_root
 def test_modules_are_loaded_by_the_user(top):
-    """A module of nobody's is one of the running user's only after root's rights are given up."""
+    """A module of the user nobody belongs to the running user only after the gateway has dropped root's rights."""
     folder = os.path.join(os.path.dirname(os.path.dirname(binary())), "modules", "plugins")
     module = top / "mine" / "notebook.so"
     module.parent.mkdir()

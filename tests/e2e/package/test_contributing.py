@@ -34,7 +34,7 @@ def test_commands(command):
     program = command.split()[0]
     if program == "gdb" and shutil.which("gdb") is None:
         wanted = re.search(r"--args (\S+)", command).group(1)
-        assert (SOURCE / wanted).exists()  # gdb is no package of the tests: what it is to run is there
+        assert (SOURCE / wanted).exists()  # the tests do not install gdb: the program to debug exists
         return
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CMOCKA")}
     done = subprocess.run(["bash", "-euc", command], cwd=SOURCE, capture_output=True, text=True, timeout=TIMEOUT, env=kept)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What the READMEs of the folders say: every file has its place there, and what they name is there."""
+"""The READMEs of the folders: every file is named, and everything that they name exists."""
 
 import re
 
 import pytest
 from conftest import SOURCE
 
-# Folders with a README of their own. What is below them and has none is told in theirs.
+# Folders with their own README. It also describes subfolders without one.
 PAGES = sorted(
     path
     for pattern in ("*/README.md", "*/*/README.md", "*/*/*/README.md")
@@ -14,12 +14,12 @@ PAGES = sorted(
     if path.relative_to(SOURCE).parts[0] in ("core", "api", "plugins", "backends", "tests", "packaging")
 )
 CODE = (".c", ".h", ".py", ".mjs", ".sh", ".cmake", ".service", ".yaml", ".in", "")
-# What is at home in any folder, or is a test by its name.
+# Files that any folder may have, or that are tests by their name.
 ANYWHERE = re.compile(r"README\.md|CMakeLists\.txt|package(-lock)?\.json|test_.*|__pycache__|.*\.pyc|corpora|guides|data")
 
 
 def names(page):
-    """What stands in backticks, outside of fenced blocks."""
+    """Texts in backticks, outside of fenced blocks."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     return re.findall(r"`([^`\n]+)`", text)
 

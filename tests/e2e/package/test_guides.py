@@ -316,7 +316,7 @@ def test_editors(place, start, member, variable):
 
 
 def test_inspector_in_a_browser(place):
-    """What its page needs is what the guide says."""
+    """Its page needs the permissions that the guide names."""
     line = re.search(r"`(allowed_origins: .*?)`", CLIENTS.read_text()).group(1)
     origins = yaml.safe_load(line)["allowed_origins"]
     running = Gateway(place.home.parent / "browser", sets=["allowed_origins=" + ",".join(origins)])

@@ -38,7 +38,7 @@ def with_package(machine, package):
 
 
 def documented():
-    """The commands of README and securing.md for who runs a gateway, each once, with what their words stand for."""
+    """The commands of README and securing.md for administrators, each once, with values for their placeholders."""
     found = []
     for page in ("README.md", "api/guides/securing.md"):
         text = (SOURCE / page).read_text()
@@ -49,7 +49,7 @@ def documented():
 
 
 def meets(machine, user, cwd, command, number):
-    """Runs it; asserts that what it says is about the store with `precious`."""
+    """Runs it; asserts that its output is about the store with `precious`."""
     name = f"/tmp/{user}-{number}"
     command = re.sub(r"backup \S+", f"backup {name}", command)
     done = machine.command(user, command, cwd)
@@ -162,7 +162,7 @@ def test_an_upgrade_goes_on_serving_the_same_data(machine, package, tmp_path):
 
 
 def test_an_upgrade_tells_of_data_that_would_be_left_behind(machine, package, tmp_path):
-    """The unit's directory once beat the configuration's: what was served until now is named."""
+    """The unit's directory once overrode the configuration's: the message names the directory served until now."""
     machine.install(older(package, tmp_path))
     machine.configure(f"listen: 127.0.0.1:{machine.port}")
     machine.start()

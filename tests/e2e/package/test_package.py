@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package of the build under test: what is in it, what it asks for, what Debian's own checks say of it, and that a cell
-runs out of it. What it does on a machine: test_installed.py."""
+"""The Debian package of the build under test: its files, its dependencies, the results of Debian's own checks, and a
+cell that runs from it. Its installation: test_installed.py."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module", name="root")
 def unpacked(package, tmp_path_factory):
-    """What the package puts below /, below a folder."""
+    """Files that the package installs below /, below a folder."""
     folder = tmp_path_factory.mktemp("root")
     run("dpkg-deb", "-x", package, folder)
     return folder
@@ -62,7 +62,7 @@ def test_what_is_in_it(root):
 
 
 def test_alerts_and_dashboard(root):
-    """Where the guide says, and as the source's tests have checked them."""
+    """At the place that the guide names, and as the source's tests have checked them."""
     made = SOURCE / "packaging" / "prometheus"
     names = ["notegate.alerts.yaml", "notegate.dashboard.json"]
     place = re.search(r"`/(\S*/prometheus)`", (root / "usr/share/doc/notegate/api/guides/securing.md").read_text()).group(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the READMEs say: every command and snippet of README.md runs as it stands there, every link leads somewhere."""
+"""The READMEs: every command and snippet of README.md runs unchanged, and every link has a target."""
 
 import asyncio
 import gzip
@@ -84,7 +84,7 @@ async def list_and_call(client):
     return answer.content[0].text
 
 
-# ---- the blocks of commands, each by what it has to do ----
+# ---- the blocks of commands, each with its expected effect ----
 
 
 def check_run(place, block):
@@ -347,7 +347,7 @@ def test_every_snippet_is_checked():
     assert len(SNIPPETS) == 4
 
 
-# ---- what is said in words ----
+# ---- statements in prose ----
 
 
 def test_the_docs_page(place):

@@ -64,7 +64,7 @@ def answer_of(response):
 
 
 class Mcp:
-    """A session of the era that has sessions."""
+    """A session of the handshake protocol."""
 
     def __init__(self, gateway):
         self.client = gateway.client

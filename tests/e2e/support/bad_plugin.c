@@ -82,7 +82,7 @@ static int leaks_run(void *self, struct ng_call *call, struct ng_str args)
                                            : ng_fail(call, NG_EFAILED, "no memory");
 }
 
-/* A descriptor that is not its own, told by what is open there. */
+/* A descriptor that is not its own, found by its open file. */
 static int closes_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct ng_str what = ng_arg_text(call, "until");

@@ -173,7 +173,7 @@ def guard_of(gateway):
 
 
 def holder_of(gateway):
-    """The process that holds its kernels."""
+    """Its supervisor of kernels."""
     guard = guard_of(gateway)
     return guard and child_of(guard)
 
@@ -207,5 +207,5 @@ def book(gateway, request):
 
 
 def waits(path):
-    """Code that goes on when the test has made this file: what is done meanwhile is done in time on any machine."""
+    """Code that continues when the test has made this file, so that the steps before are in time on any machine."""
     return f"import os, time\nwhile not os.path.exists({str(path)!r}): time.sleep(.02)\n"

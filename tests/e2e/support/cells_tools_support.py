@@ -51,7 +51,7 @@ def refused(gateway, tool, arguments, code, headers=None):
 
 
 class Handshake:
-    """A session of the older era."""
+    """A session of the handshake protocol."""
 
     def __init__(self, gateway, headers):
         self.client = httpx.Client(base_url=gateway.url, timeout=SECONDS, trust_env=False)

@@ -46,7 +46,7 @@ class Gateway:
         self.url = self.line.split(" listening on ")[1].strip()
 
     def stop(self, number=signal.SIGTERM):
-        """Stops it; the exit code and what it wrote to stderr."""
+        """Stops it; the exit code and its stderr."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         _, errors = self.process.communicate(timeout=WAIT_S)

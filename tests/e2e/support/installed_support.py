@@ -64,7 +64,7 @@ def base(package):
 
 
 class Machine:
-    """A copy of the base with two people, ada (who may do all by sudo) and bob (who may not)."""
+    """A copy of the base with two users, ada (with all rights by sudo) and bob (without)."""
 
     def __init__(self, package, folder):
         self.root = folder / "machine"
@@ -88,10 +88,10 @@ class Machine:
             run("cp", "-a", "--reflink=auto", f"{lower}/.", self.root, seconds=MAKE_SECONDS)
 
     def command(self, user, text, cwd="/", status=0):
-        """A line of shell, as a login of that user would run it; what it says. status None: whichever."""
+        """A line of shell, as a login of that user would run it; its output. status None: any."""
         whole = f"cd {shlex.quote(cwd)} && {text}"
         if user != "root":
-            # As sudo and su leave it: the folder is the caller's, who may be allowed to be there where the user is not.
+            # As sudo and su leave it: the folder of the caller, which the user may have no right to enter.
             whole = f"cd {shlex.quote(cwd)} && exec runuser -u {user} -- env HOME=$(getent passwd {user} | cut -d: -f6) " \
                     f"USER={user} LOGNAME={user} sh -c {shlex.quote(text)}"
         done = subprocess.run(["unshare", "--mount", "sh", "-c", ENTER, self.root, "sh", "-c", whole], capture_output=True, text=True,

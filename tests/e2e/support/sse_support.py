@@ -103,14 +103,14 @@ class Stream:
         return events
 
     def rest(self):
-        """What comes until the stream ends."""
+        """Events until the stream ends."""
         events = []
         while (event := self.next()) is not None:
             events.append(event)
         return events
 
     def waiting(self):
-        """What has come and was not taken yet."""
+        """Received events that were not taken yet."""
         return self.events.qsize()
 
     def comment(self, seconds=WAIT_SECONDS):

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 
-# What the models of the tests want to call, and say at the end.
+# Calls of the models of the tests, and their last text.
 WANTED = {"mode": "list"}
 LAST_WORDS = "That is all I wanted to know."
 OPENAI_TOOLS_MAX = 128
@@ -42,7 +42,7 @@ def subschemas(schema):
 
 
 def references(schema):
-    """What is wrong with a schema's references: those that lead nowhere, or not to a definition."""
+    """Faulty references of a schema: without a target, or not to a definition."""
     for one, _ in subschemas(schema):
         ref = one.get("$ref")
         if ref is None or ref == "#":
@@ -208,6 +208,6 @@ class Vendors:
         self.server.server_close()
 
     def environment(self):
-        """What leads the vendors' libraries here instead of to the vendors."""
+        """Settings that lead the vendors' libraries here instead of to the vendors."""
         return {"OPENAI_BASE_URL": f"{self.url}/v1", "OPENAI_API_KEY": "unused", "ANTHROPIC_BASE_URL": self.url,
                 "ANTHROPIC_API_KEY": "unused", "GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_API_KEY": "unused"}

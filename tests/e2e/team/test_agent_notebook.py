@@ -247,7 +247,7 @@ def test_many_clients_append_to_one_entry(gateway):
 
 
 def load(gateway, entries, stop, acknowledged):
-    """Appends until the gateway is gone; remembers what was acknowledged."""
+    """Appends until the gateway is gone; records acknowledged writes."""
     number = 0
     with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as http:
         while not stop.is_set():
@@ -317,7 +317,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
             assert gateway.stop() == 0
 
     def test_openings_outlast_a_broken_disk(tmp_path, monkeypatch):
-        """What is opened while nothing can be written is told once it can."""
+        """Openings during a time without writes are reported once writes succeed."""
         switch = tmp_path / "fails"
         shim(monkeypatch, tmp_path, "failing_sync")
         monkeypatch.setenv("FAILING_SYNC", str(switch))

@@ -39,7 +39,7 @@ def notebook_edits(agent, number):
 
 
 def file_edits(agent, number):
-    """The same with a file, before the agent's own marker and at a line that everybody uses."""
+    """The same with a file, before the agent's own marker and at a line that all agents use."""
     line = f"{agent}:{number:03d}"
     marker = f"/* end of {agent} */"
     return [
@@ -50,7 +50,7 @@ def file_edits(agent, number):
 
 
 class Job:
-    """The shared notebook and file, and what was acknowledged of them."""
+    """The shared notebook and file, and their acknowledged writes."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -150,7 +150,7 @@ async def everybody(job):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """The job after everybody's work."""
+    """The job after the work of all agents."""
     job = Job(tmp_path_factory.mktemp("job"))
     job.start()
     try:

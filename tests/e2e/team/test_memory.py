@@ -329,7 +329,7 @@ def test_another_gateway_finishes(cluster):
     first, second = cluster
     pages = [make_page(first, f"then {number}") for number in range(CLUSTER_PAGES)]
     ask(first, "memory_log", {"content": "then"})
-    # What one gateway has taken comes to the other a moment later.
+    # A write at one gateway reaches the other a moment later.
     eventually(lambda: memories(second) == ["then"], WAIT, "the memory")
     checkpoint = ask(second, "checkpoint_snapshot")["checkpoint_id"]
     then = state(second, pages)

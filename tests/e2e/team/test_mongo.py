@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Documents in MongoDB: servers and gateways are killed and go away; what was acknowledged is there, in a line without gaps."""
+"""Documents in MongoDB: servers and gateways are killed and go away; acknowledged writes exist, in a sequence without
+gaps."""
 
 import contextlib
 import datetime
@@ -85,7 +86,7 @@ def write_until_kept(gateways, agent, written, stop):
 
 
 def load(gateways, during):
-    """All agents write while during() runs. Returns what was acknowledged."""
+    """All agents write while during() runs. Returns the acknowledged writes."""
     written, stop = [], threading.Event()
     threads = [threading.Thread(target=write_until_kept, args=(gateways, agent, written, stop)) for agent in range(AGENTS)]
     for thread in threads:
@@ -167,7 +168,7 @@ def last_used(gateway):
 
 
 def test_when_a_key_was_used_last(tmp_path, servers):
-    """What one gateway stores all see; one whose server is away stops all the same."""
+    """All gateways see the writes of one; a gateway whose server is away stops all the same."""
     server = servers.mongo()
     with serving(tmp_path / "one", server.uri) as one, serving(tmp_path / "two", server.uri) as two:
         made = kept(lambda: one.client.post("/v1/keys", json={"agent": "ada"}))
@@ -226,13 +227,13 @@ def fill(gateway):
     told("notebook", {"mode": "write", "name": "n", "newStr": "more"}, **space)
     told("memory_log", {"content": "remembered", "tags": ["t"]})
     told("notebook", {"mode": "write", "name": "n", "newStr": "once"}, **{"Idempotency-Key": "kept", **space})
-    # What is still on its way to the journal comes there later, wherever it then lies.
+    # Events on their way to the journal arrive later, wherever the journal is then.
     whole(lambda: told("memory_timeline", {}), SECONDS)
 
 
 def archived(path):
-    """What a backup holds, without when and of what it was made, and without what gateways that share a database
-    write about themselves; the order of lines does not matter."""
+    """Content of a backup, without its time and source, and without the records that gateways on one database write
+    about themselves; the order of lines does not matter."""
     found = []
     for line in path.read_text().splitlines():
         record = json.loads(line)
@@ -309,7 +310,7 @@ def tls_in_front(port, folder):
 
 
 def test_tls(tmp_path, servers):
-    """With its certificate known the server is used, else it is not, and nobody is told the password."""
+    """With a known certificate the server is used, otherwise not, and the password is not sent."""
     authority = Authority(tmp_path)
     authority.issue()
     server = servers.mongo()
@@ -341,7 +342,7 @@ def test_a_replica_set_that_is_away(tmp_path):
 
 
 def test_the_time_of_day_of_another_gateway(tmp_path, servers):
-    """What a gateway whose clock was hours ahead left open when it died is taken back all the same."""
+    """Open changes of a dead gateway whose clock was hours ahead are rolled back all the same."""
     mongo = servers.mongo()
     ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=9)
     with serving(tmp_path / "data", mongo.uri, timeout="1s") as gateway, pymongo.MongoClient(mongo.uri) as client:

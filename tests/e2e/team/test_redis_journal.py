@@ -162,7 +162,7 @@ def test_away_at_start(servers, start, kind):
     expect_logged(redis, texts)
     engine = "redisearch" if kind.get("search") else "scan"
 
-    # A new index may still be looking for what was there before it.
+    # A new index may still be reading older entries.
     found = recall(gateway, "HERON", lambda found: found["engine"] == engine)
     assert [row["content"] for row in found["results"]] == texts
 
@@ -179,7 +179,7 @@ def test_gateway_killed_before_delivery(servers, tmp_path):
         first.process.send_signal(signal.SIGKILL)
         first.process.wait()
         first.client.close()
-    # What was sent before the kill may be done when it goes on: that, too, counts once.
+    # A request sent before the kill may be done after the restart: it counts once, too.
     redis.thaw()
     second = Gateway(tmp_path / "data", settings(redis.uri))
     try:
@@ -327,7 +327,7 @@ def test_tls(servers, start, tmp_path):
         gateway = start(settings(f"rediss://{host}:{port}", f"redis.tls_ca={chain}"), name=f"data{number}")
         texts += [log(gateway, f"{host} {i} " + "x" * 40000) for i in range(3)]
         expect_logged(redis, texts)
-    # An authority that nobody knows, and a name that is not in the certificate.
+    # An unknown authority, and a name that is not in the certificate.
     unknown = start(settings(f"rediss://localhost:{port}"), name="unknown")
     eventually(lambda: unknown.logged("certificate"), ARRIVE_SECONDS, "a line of the log")
     other = start(settings(f"rediss://127.0.0.2:{port}", f"redis.tls_ca={chain}", "redis.timeout=1s"), name="other")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ram.h - what the example backend keeps: everything in lists, looked through one by one. */
+/* ram.h - data of the example backend: lists that are searched one by one. */
 #ifndef RAM_H
 #define RAM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hello - greets, counts whom it greeted, and refuses names that are too long: a whole plugin
+/* hello - greets, counts greetings by name, and refuses names that are too long: a whole plugin
  * outside the tree, with a tool, an option, a code of its own and a collection. */
 #define NG_ABI 1
 #include <notegate/plugin.h>

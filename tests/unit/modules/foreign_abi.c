@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* foreign_abi.c - written for an ABI that is not there yet.
- * Whoever runs a line of it dies. */
+ * A process that runs a line of it dies. */
 #include <stdlib.h>
 
 #include "record.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hub.c - a documents backend that is one sqlite in memory for all who open it: each a gateway
+/* hub.c - a documents backend that is one sqlite in memory for all its openers: each a gateway
  * with its own queue. See tests/support/hub.h. */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - what NG_EXPORT_... writes, with every number open to a lie. */
+/* record.h - the record that NG_EXPORT_... writes; every number can be wrong on purpose. */
 #ifndef NOTEGATE_TEST_RECORD_H
 #define NOTEGATE_TEST_RECORD_H
 

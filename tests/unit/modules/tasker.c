@@ -6,7 +6,7 @@
 
 #define STEP_NS 2000000L
 
-/* Until the time is up or somebody cancels. */
+/* Until the time is up or the call is cancelled. */
 static int slow_run(void *self, struct ng_call *call, struct ng_str args)
 {
     const struct ng_host *host = call->host;

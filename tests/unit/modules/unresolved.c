@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unresolved.c - needs a function
- * that nobody has. */
+/* unresolved.c - needs a function that does not exist. */
 #include <notegate/plugin.h>
 
 extern int notegate_test_not_there(void *self, struct ng_call *call, struct ng_str args);

@@ -132,8 +132,8 @@ static void test_a_socket_of_ended_programs(void **state)
     (void)close(ends[1]);
 }
 
-/* What ended before anything could connect (a shell that became the gateway by exec has had
- * children), and what ended long before a connection was accepted. */
+/* A child that ended before any client could connect (a shell that became the gateway by exec
+ * had children), and one that ended long before a connection was accepted. */
 static void test_programs_that_ended_long_ago(void **state)
 {
     struct auth_started_past past;

@@ -160,7 +160,7 @@ static void test_only_orphans(void **state)
     assert_int_equal(orphans_reap(orphans), CROWD);
     assert_int_equal(orphans_reap(orphans), 0);
 
-    /* Those who wait for theirs get how they ended. */
+    /* Threads that wait for their own children get the exit status. */
     assert_int_equal(waitpid(own, &status, 0), own);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), STATUS_OWN);
@@ -179,7 +179,7 @@ static void test_only_orphans(void **state)
     free(orphans);
 }
 
-/* Children from before, as of a program that became this one, are nobody's to wait for. */
+/* No thread waits for children from before exec. */
 static void test_children_from_before(void **state)
 {
     struct orphans *orphans = calloc(1, sizeof(*orphans));
@@ -316,7 +316,7 @@ static void test_a_child_that_cannot_be_looked_at(void **state)
     free(orphans);
 }
 
-/* More than can be noted: then nothing is taken from those who wait. */
+/* More than can be recorded: then no status is taken from waiting threads. */
 static void test_too_many_of_its_own(void **state)
 {
     struct orphans *orphans = calloc(1, sizeof(*orphans));

@@ -112,15 +112,16 @@ static void completion(void **state)
 
 static void many_options(void **state)
 {
-    char words[8000] = "check";
+    char words[8000];
+    size_t len = (size_t)snprintf(words, sizeof(words), "check");
     (void)state;
     for (int i = 0; i < 10; i++) {
-        (void)strcat(words, " --root /nowhere");
+        len += (size_t)snprintf(words + len, sizeof(words) - len, " --root /nowhere");
     }
     expect_run(words, 1, "/nowhere", NULL);
-    (void)snprintf(words, sizeof(words), "key add bob");
+    len = (size_t)snprintf(words, sizeof(words), "key add bob");
     for (int i = 0; i < 65; i++) {
-        (void)strcat(words, " --space s");
+        len += (size_t)snprintf(words + len, sizeof(words) - len, " --space s");
     }
     expect_run(words, 2, NULL, "--space");
 }

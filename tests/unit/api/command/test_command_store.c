@@ -147,7 +147,7 @@ static void the_contract_suite(void **state)
     expect_run("test-backend", 2, NULL, "MODULE");
 }
 
-/* What serves does not let a second one in, and takes over changes of its configuration. */
+/* A serving gateway refuses a second one, and applies changes of its configuration. */
 static void serving(void **state)
 {
     char words[1024];

@@ -11,7 +11,7 @@
 #include "core/base/str.h"
 #include "core/json/json.h"
 
-/* What each vendor says it takes; everything else must not be sent. */
+/* Keywords that each vendor accepts; no others may be sent. */
 static const char openai_knows[] =
     "type title description properties required additionalProperties items enum anyOf $ref "
     "$defs "

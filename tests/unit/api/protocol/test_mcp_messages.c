@@ -385,7 +385,7 @@ static void the_busy_stay_when_there_are_too_many(void **state)
     mcp_sessions_free(sessions);
 }
 
-/* Whatever number of keys it has; and of its sessions the one that was silent longest goes. */
+/* For any number of keys; its session with the longest silence is removed. */
 static void an_agent_has_half_of_the_sessions(void **state)
 {
     struct mcp_sessions *sessions = NULL;
@@ -427,7 +427,7 @@ static void sessions_are_bounded(void **state)
         (void)snprintf(owner, sizeof(owner), "agent%zu", i);
         mcp_session_unref(open_for(sessions, owner));
     }
-    /* In a full table who has the most gives way. */
+    /* In a full table the agent with the most sessions gives way. */
     mcp_session_unref(open_for(sessions, "late"));
     assert_int_equal(mcp_sessions_count(sessions), MCP_SESSIONS_MAX);
     for (size_t i = 0; i < MCP_SESSIONS_PER_CALLER_MAX - 2; i++) {

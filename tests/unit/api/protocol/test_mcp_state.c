@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_state.c - what goes through the client comes back as it was, in time, for the same
- * request, or not at all. */
+/* test_mcp_state.c - state that goes through the client is accepted only unchanged, in time,
+ * and for the same request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,7 +178,7 @@ static void the_key_outlives_its_gateway(void **state)
     mcp_seal_free(fixture.seal);
     assert_int_equal(mcp_seal_new(folder, &fixture.seal), NG_OK);
     assert_int_equal(unseal(text, NOW, &back), NG_OK);
-    /* A key that is cut short is made anew. */
+    /* A truncated key is created again. */
     assert_int_equal(truncate(path, 5), 0);
     mcp_seal_free(fixture.seal);
     assert_int_equal(mcp_seal_new(folder, &fixture.seal), NG_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_rest_keys.c - a gateway with keys: who gets in, /v1/keys, and streams of a key that
+/* test_rest_keys.c - a gateway with keys: authentication, /v1/keys, and streams of a key that
  * ends.
  */
 #include <stdio.h>

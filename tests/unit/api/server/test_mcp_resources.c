@@ -265,7 +265,7 @@ static void subscriptions_are_bounded(void **state)
     expect(REQUEST("resources/subscribe", "\"uri\":\"notegate://shared/item/i\""), "-32600");
 }
 
-/* Nobody waits for a stream that the client does not take. */
+/* No thread waits for a stream that the client does not read. */
 static void listening_needs_an_event_stream(void **state)
 {
     struct exchange exchange;

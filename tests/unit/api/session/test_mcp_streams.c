@@ -224,7 +224,7 @@ static void event_ids(void **state)
     }
 }
 
-/* One caller's streams are full of what nobody reads; another one's go on. */
+/* The streams of one caller are full of unread events; those of another caller continue. */
 static void one_caller_does_not_silence_others(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void one_caller_does_not_silence_others(void **state)
         }
     }
     assert_true(atomic_load(&greedy.own) <= MCP_STREAM_KEPT_TOTAL / 2 + EVENT);
-    /* Whatever else fills the rest: who has little may have that. */
+    /* Whatever fills the rest: a caller with few bytes may have its share. */
     (void)atomic_fetch_add(&kept_sum, MCP_STREAM_KEPT_TOTAL);
     assert_false(mcp_stream_add(streams[0], ng_str_of("{}"), MCP_STREAM_MAY_DROP));
     struct mcp_stream *polite = resumable(false);

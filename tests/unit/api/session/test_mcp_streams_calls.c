@@ -481,8 +481,8 @@ static void end_and_leave_at_once(void **state)
     }
 }
 
-/* A session's call goes on when its client leaves before anything was said; no stream is opened
- * for somebody who is gone. */
+/* A call of a session continues if its client leaves before the first message; no stream is
+ * opened for a client that is gone. */
 static void leaving_before_anything_was_said(void **state)
 {
     struct post held[HELD];

@@ -25,12 +25,12 @@ struct http_stream {
     atomic_bool closed;
 };
 
-extern atomic_int places; /* that streams take */
+extern atomic_int places; /* bytes of streams */
 /* The client leaves. */
 void hang_up(struct http_stream *stream);
 void http_stream_unref(struct http_stream *stream);
 void a_moment(void);
-/* What it sends now. */
+/* Message that it sends now. */
 int fill(struct http_stream *stream, struct buf *out);
 /* Reads until `part` came (or, NULL, the end), into `out`. */
 void read_until(struct http_stream *stream, const char *part, struct buf *out);

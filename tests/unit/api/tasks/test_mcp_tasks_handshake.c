@@ -126,7 +126,7 @@ static void who_left_does_not_wait(void **state)
     exchange_free(&last);
 }
 
-/* What runs for a key ends when the key does. */
+/* Calls of a key end with the key. */
 static void a_revoked_key_ends_its_runs(void **state)
 {
     char id[MCP_TASK_ID_LEN + 1];
@@ -205,7 +205,7 @@ static void handshake_tasks_are_listed(void **state)
 }
 
 /* The task that a page ended with may expire before the next page is asked for, and the gateway
- * may have been started anew. */
+ * may have been restarted. */
 static void a_page_goes_on_behind_a_gone_task(void **state)
 {
     static char ids[MCP_TASKS_PAGE + 2][MCP_TASK_ID_LEN + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_mcp_tasks_rig.c - what test_mcp_tasks*.c share; the header says what it is for.
+/* test_mcp_tasks_rig.c - shared code of test_mcp_tasks*.c; see the header.
  */
 #include "test_mcp_tasks_rig.h"
 

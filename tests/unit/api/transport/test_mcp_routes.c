@@ -121,7 +121,10 @@ static void last_id(struct http_peer *peer, char id[64])
          at++) {
         last = at + 5;
     }
-    assert_non_null(last);
+    if (last == NULL) {
+        fail_msg("no event has an id: %s", buf_cstr(&peer->received));
+        return;
+    }
     (void)snprintf(id, 64, "%.*s", (int)strcspn(last, "\n"), last);
 }
 

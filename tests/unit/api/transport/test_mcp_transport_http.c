@@ -111,7 +111,7 @@ static void calls_can_be_cancelled(void **state)
             assert_int_equal(in_session(id, HTTP_DELETE, ""), 204);
         }
         exchange_wait(&exchange);
-        if (round == 0) { /* who cancels wants no answer */
+        if (round == 0) { /* a cancelled request gets no answer */
             assert_int_equal(exchange.response.status, 202);
             assert_string_equal(exchange_text(&exchange), "");
         } else {

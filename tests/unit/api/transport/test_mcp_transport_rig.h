@@ -21,7 +21,7 @@
     ",\"method\":\"tools/call\",\"params\":{\"name\":\"" tool "\",\"arguments\":" arguments    \
     "}}"
 
-/* Opened anew for each case. */
+/* Opened again for each case. */
 struct fixture {
     struct gateway *gateway;
     struct mcp_http *mcp;

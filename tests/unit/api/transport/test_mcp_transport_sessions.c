@@ -127,7 +127,7 @@ static void tools_are_listed(void **state)
     assert_null(strstr(text, "t_say"));
     assert_null(strstr(text, "ttlMs"));
     exchange_free(&exchange);
-    /* What a caller may not do is not in its list. */
+    /* Tools that a caller may not call are not in its list. */
     fixture.caller.role = NG_ROLE_READER;
     exchange_init(&exchange, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}");
     exchange_run(&exchange);

@@ -243,7 +243,7 @@ static void stdio_outlives_its_client(void **state)
     stdio_start(&pipes);
     stdio_send(&pipes, CALL("1", "t_wait", "{}") "\n");
     wait_waiting(1);
-    (void)fclose(pipes.lines); /* nobody reads any more */
+    (void)fclose(pipes.lines); /* the reader is gone */
     stdio_send(&pipes, CALL("2", "t_echo", "{}") "\n");
     assert_int_equal(pthread_join(pipes.thread, NULL), 0);
     assert_int_equal(pipes.rc, NG_OK);

@@ -44,7 +44,7 @@ static void test_limit(void **state)
     arena_init(&arena, 100);
     assert_non_null(arena_alloc(&arena, 64));
     assert_null(arena_alloc(&arena, 64));
-    assert_non_null(arena_alloc(&arena, 32)); /* what fits still does */
+    assert_non_null(arena_alloc(&arena, 32)); /* a smaller block still fits */
     assert_null(arena_alloc(&arena, 1));
     arena_reset(&arena);
     assert_non_null(arena_alloc(&arena, 96));

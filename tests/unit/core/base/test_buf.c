@@ -51,7 +51,7 @@ static void test_limit_sticks(void **state)
     assert_int_equal(NG_ETOOLARGE, buf_add(&buf, "", 0));
     assert_null(buf_reserve(&buf, 0));
     assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 1));
-    assert_string_equal("12345", buf_cstr(&buf)); /* what was there is kept */
+    assert_string_equal("12345", buf_cstr(&buf)); /* the old content is kept */
     buf_clear(&buf);
     assert_int_equal(NG_OK, buf.rc);
     assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 123456));
@@ -124,8 +124,8 @@ static void test_json_strings(void **state)
     }
 }
 
-/* What stands for itself is copied eight bytes at a time: whatever is not must be found at each
- * place among them. */
+/* Plain characters are copied eight bytes at a time: a character to escape must be found at
+ * each place among them. */
 static void test_json_string_places(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_log_disk.c - what the log says of a full disk, and how often. The uptime is moved by
+/* test_log_disk.c - messages about a full disk, and their rate. The uptime is moved by
  * this program's own clock_gettime(). */
 #include <stdatomic.h>
 #include <stdlib.h>

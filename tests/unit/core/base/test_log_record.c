@@ -100,7 +100,7 @@ static void test_text(void **state)
     free(text);
 }
 
-/* What somebody else chose does not look like a member, nor does it move a terminal. */
+/* Text from outside cannot look like a member or control a terminal. */
 static void test_forged(void **state)
 {
     static const struct {
@@ -155,7 +155,7 @@ static void test_forged(void **state)
     char *text = caught(&catcher);
     assert_non_null(strstr(text, "x: a \\u009b \\u202e b\n"));
     free(text);
-    /* What does not fit is left out as a whole: no quote stays open. */
+    /* A member that does not fit is left out completely: no quote stays open. */
     char small[4];
     log_record_shown(small, sizeof(small), ng_str_of("a b"));
     assert_string_equal(small, "...");
@@ -265,7 +265,8 @@ static void test_queue_writes_everything_in_order(void **state)
     free(text);
 }
 
-/* A pipe that nobody reads: logging goes on, the rest is counted; then it is read after all. */
+/* A pipe without a reader: logging continues, the rest is counted; then it is read after all.
+ */
 static void test_queue_with_a_full_pipe(void **state)
 {
     (void)state;
@@ -302,7 +303,7 @@ static void test_queue_with_a_full_pipe(void **state)
         }
     }
     log_queue_stop();
-    /* And who went away for good costs the lines, not the process. */
+    /* A reader that is gone for good costs the lines, not the process. */
     assert_int_equal(log_queue_start(), NG_OK);
     (void)close(ends[0]);
     before = log_queue_dropped();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_log_rig.c - what test_log*.c share; the header says what it is for. */
+/* test_log_rig.c - shared code of test_log*.c; see the header. */
 #include "test_log_rig.h"
 
 #include <stdlib.h>

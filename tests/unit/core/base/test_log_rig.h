@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_log_rig.h - what was written to stderr, caught in a file. */
+/* test_log_rig.h - captures stderr in a file. */
 #ifndef NOTEGATE_TEST_LOG_RIG_H
 #define NOTEGATE_TEST_LOG_RIG_H
 

@@ -114,7 +114,7 @@ static void test_owners(void **state)
     assert_int_equal(rmdir("sticky"), 0);
 }
 
-/* What the shell hands over has no folder. */
+/* A file from the shell has no folder. */
 static void test_pipes(void **state)
 {
     (void)state;

@@ -16,8 +16,8 @@
 #define QUEUE 20
 #define ORDER_MAX 64
 
-/* Tasks wait at the gate, come through in the order in which they arrived, and write down who
- * did. */
+/* Tasks wait at the gate, come through in the order in which they arrived, and record their
+ * order. */
 struct turnstile {
     pthread_mutex_t lock;
     pthread_cond_t moved;

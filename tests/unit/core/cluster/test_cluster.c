@@ -155,7 +155,7 @@ static void test_keys(void **state)
         NG_OK);
     call_unref(call);
     assert_false(key_live(revoked));
-    WAIT_FOR(!key_live(held)); /* what runs with it sees that */
+    WAIT_FOR(!key_live(held)); /* its running calls see that */
     WAIT_FOR(!knows_key(&bench.harness[0], text));
     key_unref(held);
     key_unref(revoked);
@@ -268,7 +268,8 @@ static void *writer_run(void *user)
     return NULL;
 }
 
-/* Every gateway shows every event, in one order; who goes on at another one misses none. */
+/* Every gateway shows every event, in one order; a reader that continues at another gateway
+ * misses none. */
 static void test_feed(void **state)
 {
     struct cluster_bench bench;
@@ -354,7 +355,7 @@ static void test_journal(void **state)
         assert_int_equal(put(&bench.harness[i % GATEWAYS], id), NG_OK);
     }
     WAIT_FOR(references(&bench.harness[0]) >= 30);
-    /* Who needs all of it does not wait for who delivers. */
+    /* A reader that needs all events does not wait for the delivering gateway. */
     assert_int_equal(put(&bench.harness[1], "more"), NG_OK);
     for (size_t i = 0; i < GATEWAYS; i++) {
         struct call *call = harness_new_call(&bench.harness[i]);
@@ -437,8 +438,8 @@ static void open_tasks(struct harness *harness)
     buf_done(&error);
 }
 
-/* What one gateway runs is seen at the others, left alone while it lives, and failed when it
- * does not. */
+/* Tasks of one gateway are visible at the others, left alone while it lives, and failed after
+ * its death. */
 static void test_tasks(void **state)
 {
     struct cluster_bench bench;
@@ -476,7 +477,7 @@ static void test_tasks(void **state)
     bench_close(&bench);
 }
 
-/* ---- who lives ---- */
+/* ---- liveness ---- */
 
 static void test_lives(void **state)
 {
@@ -493,7 +494,7 @@ static void test_lives(void **state)
     WAIT_FOR(cluster_has_lease(first));
     assert_true(cluster_is_alive(first, ng_str_of(id)));
     assert_true(cluster_is_alive(first, cluster_id(first)));
-    /* One that starts again is who it was. */
+    /* A restarted gateway has its old id. */
     harness_reopen(&bench.harness[GATEWAYS - 1]);
     assert_true(str_is(cluster_id(bench.harness[GATEWAYS - 1].gateway->cluster), id));
     harness_close(&bench.harness[GATEWAYS - 1]);
@@ -518,7 +519,7 @@ static size_t peers_of(struct harness *harness, const char *wanted, bool *ret_ha
     return count;
 }
 
-/* Whoever announced itself is found at once, and not when somebody looks the next time. */
+/* A gateway that announced itself is found at once, not at the next poll. */
 static void test_peers(void **state)
 {
     struct harness first;

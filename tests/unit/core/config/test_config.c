@@ -281,7 +281,7 @@ static void test_usual_file(void **state)
     load_usual(only_home, &config);
     expect(config, "timezone", "H");
     config_free(config);
-    /* That of the current folder is never read. */
+    /* The file in the current folder is never read. */
     assert_int_equal(unlink("xdg/notegate/notegate.yaml"), 0);
     assert_int_equal(unlink(".config/notegate/notegate.yaml"), 0);
     load_usual(both, &config);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_config_modules.c - the options that modules declare: their values, secrets, and what
- * nobody declared. */
+/* test_config_modules.c - the options that modules declare: their values, secrets, and
+ * undeclared keys. */
 #include "test_config_rig.h"
 
 #include <stdio.h>

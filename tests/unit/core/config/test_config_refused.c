@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_config_refused.c - what the configuration refuses, sentence by sentence, and memory
- * that runs out. */
+/* test_config_refused.c - refused configurations with their messages, and memory that runs out.
+ */
 #include "test_config_rig.h"
 
 #include <string.h>
@@ -164,7 +164,7 @@ static void test_bounds(void **state)
 
 /* ---- out of memory ---- */
 
-/* Whatever allocation fails: an error, no leak, no crash. */
+/* For every failed allocation: an error, no leak, no crash. */
 static void test_no_memory(void **state)
 {
     (void)state;

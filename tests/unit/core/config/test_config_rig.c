@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_config_rig.c - what test_config*.c share; the header says what it is for.
+/* test_config_rig.c - shared code of test_config*.c; see the header.
  */
 #include "test_config_rig.h"
 

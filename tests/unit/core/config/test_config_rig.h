@@ -21,7 +21,7 @@ int setup(void **state);
 int teardown(void **state);
 void write_file(const char *name, const char *text, size_t len);
 
-/* What a test is configured with; sets and variables end in NULL. */
+/* Configuration of a test; sets and variables end in NULL. */
 struct given {
     const char *file; /* its text, or NULL */
     const char *const *environ;

@@ -238,7 +238,8 @@ static void test_every_outcome_once(void **state)
     account_close(&account);
 }
 
-/* Who was told TIMEOUT is not counted as answered because the tool came to its end later. */
+/* A call that was answered with TIMEOUT does not count as successful when its tool ends later.
+ */
 static void test_a_deadline(void **state)
 {
     struct account account;
@@ -286,7 +287,7 @@ static void test_a_question_is_no_failure(void **state)
     account_close(&account);
 }
 
-/* What a call that only reads leaves to be done behind it only reads, too. */
+/* Deferred work of a call that only reads only reads, too. */
 static void test_background(void **state)
 {
     struct account account;

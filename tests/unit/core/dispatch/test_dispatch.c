@@ -30,14 +30,14 @@ static void test_ways(void **state)
     open_probe(&harness, plain);
     job_new(&harness, &job, "a", "d_echo", "{\"x\":1}")->options |= CALL_ON_LOOP;
     job_start(&job);
-    assert_int_equal(job.rc, NG_OK); /* where it arrived */
+    assert_int_equal(job.rc, NG_OK); /* its result */
     job_expect(&job, "ok");
     job_new(&harness, &job, "a", "d_echo", "");
     job_start(&job);
     assert_int_equal(job.rc, NG_PENDING);
     assert_true(str_is(job_wait(&job)->text, "{}"));
     job_expect(&job, "ok");
-    /* The first needs to load, the second is queued where it arrived. */
+    /* The first needs to load, the second is queued its result. */
     for (int i = 0; i < 2; i++) {
         job_new(&harness, &job, "a", "d_write", "{\"text\":\"x\"}")->options |= CALL_ON_LOOP;
         job_start(&job);
@@ -239,7 +239,7 @@ static void test_repeats(void **state)
     harness_close(&harness);
 }
 
-/* As a transport does: the answer is sent, the call is nobody's any more. */
+/* As a transport does: the answer is sent, the call has no owner any more. */
 static void job_drop(struct call *call, void *user)
 {
     (void)user;

@@ -162,7 +162,7 @@ static void test_key_rate(void **state)
     key.filled_ns = clock_monotonic_ns();
     job_new_keyed(&harness, &job, &key, "d_background");
     job_start(&job);
-    job_expect(&job, "ok"); /* what it goes on with takes nothing */
+    job_expect(&job, "ok"); /* its continuation takes no token */
     probe_wait(&probe.steps, 1);
     struct call *call = job_new_keyed(&harness, &job, &key, "d_echo");
     call_ref(call);

@@ -30,7 +30,7 @@ static int oom(struct harness *harness, const char *tool, const char *args, cons
     alloc_fail_after(-1);
     assert_non_null(job.call->final.code);
     assert_true(rc == NG_OK || job.call->final.message.data != NULL);
-    assert_int_not_equal(rc, NG_EBUSY); /* nobody else is there to be waited for */
+    assert_int_not_equal(rc, NG_EBUSY); /* no other thread is there to wait for */
     call_unref(job.call);
     return rc;
 }
@@ -71,7 +71,7 @@ static void test_out_of_memory(void **state)
     harness_close(&harness);
 }
 
-/* What was acknowledged is stored, what failed is not, and a repeat makes good for it. */
+/* Acknowledged writes are stored, failed ones are not, and a retry succeeds. */
 static void test_starved_writes(void **state)
 {
     struct harness harness;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_dispatch_rig.c - what the tools of the probe do, and how calls are started and waited
- * for. */
+/* test_dispatch_rig.c - the tools of the probe; starts calls and waits for them. */
 #include "test_dispatch_rig.h"
 
 #include <stdio.h>
@@ -131,7 +130,7 @@ static int write_run(void *self, struct ng_call *call, struct ng_str args)
     return rc != NG_OK ? rc : append(call, "one", ng_arg_text(call, "text"));
 }
 
-/* What it reads first is not there, and it goes on. */
+/* Its first read finds nothing, and it continues. */
 static int handled_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;

@@ -26,7 +26,7 @@ struct probe {
 };
 
 extern struct probe probe;
-/* Changes a number and wakes who waits for one. */
+/* Changes a number and wakes waiting threads. */
 void probe_add(unsigned *number, unsigned more);
 unsigned probe_read(const unsigned *number);
 void probe_open(void);
@@ -36,7 +36,7 @@ int background_step(struct ng_call *call, void *user);
 extern const struct ng_collection docs;
 extern const char *const plain[]; /* the usual configuration */
 void open_probe(struct harness *harness, const char *const *sets);
-/* A call that somebody waits for. */
+/* A call with a waiting thread. */
 struct job {
     struct call *call;
     bool done;

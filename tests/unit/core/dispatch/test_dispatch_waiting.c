@@ -223,7 +223,8 @@ static void test_background(void **state)
     job_expect(&job, "ok");
     probe_wait(&probe.steps, 1);
     pthread_mutex_lock(&probe.lock);
-    assert_string_equal(probe.space, "bob shared"); /* that of the tool, as the call's was */
+    assert_string_equal(probe.space,
+                        "bob shared"); /* the timeout of the tool, as for the call */
     pthread_mutex_unlock(&probe.lock);
     /* A start() has no spaces of its own. */
     struct call *call = call_new(harness.gateway);

@@ -56,7 +56,7 @@ static void test_redacted_by_pattern(void **state)
                     "{\"key_one\":\"hush\"}", "{\"key_one\":\"[redacted]\"}");
 }
 
-/* Where a value has more schemas than are looked at, none of them is passed over. */
+/* If a value has more schemas than are checked, none of them is skipped. */
 static void test_redacted_by_many(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_feed.c - what a reader of the changes is given, and one that is slow.
+/* test_feed.c - readers of the changes, also slow ones.
  */
 #include "test_feed_rig.h"
 
@@ -122,7 +122,7 @@ static void test_filters(void **state)
             assert_int_equal(reader[1].wakes, 2);
             assert_int_equal(reader[2].wakes, 0);
             assert_int_equal(reader[4].wakes, 0);
-            /* What nobody wants moves the position all the same. */
+            /* Events that no reader wants move the position all the same. */
             assert_int_equal(feed_position(reader[2].feed),
                              store_last_seq(bench.gateway.store));
         }
@@ -157,7 +157,7 @@ static void test_too_far_behind(void **state)
     reader_close(&slow);
     reader_open(&bench, &slow, &everything, position);
     expect_things(&slow, "b", 0, 9);
-    /* Who waits for something else has not fallen behind. */
+    /* A reader that waits for other events has not fallen behind. */
     put_things(&bench, "c", 20);
     wait_told(&bench);
     assert_int_equal(feed_next(careless.feed, &event), NG_PENDING);
@@ -278,7 +278,7 @@ static void test_printed_once_for_all(void **state)
         expect_printed(&reader[i], "a", 0, i == 0 ? 1 : 0);
         expect_printed(&reader[i], "b", 0, i == 0 ? 1 : 0);
     }
-    /* Nobody else is there to read it. */
+    /* It has no other reader. */
     reader_close(&reader[1]);
     reader_close(&reader[2]);
     put_thing(&bench, "c");
@@ -287,7 +287,7 @@ static void test_printed_once_for_all(void **state)
     bench_close(&bench);
 }
 
-/* What is kept is bounded, and given back with the events. */
+/* Kept memory is bounded, and freed with the events. */
 static void test_printed_texts_are_bounded(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_feed_crowd.c - many readers and writers at once: no gap, no double, nobody woken in
- * vain. */
+/* test_feed_crowd.c - many readers and writers at once: no gap, no duplicate, no needless
+ * wake-up. */
 #include "test_feed_rig.h"
 
 #include <stdatomic.h>
@@ -106,7 +106,7 @@ static void test_the_seam(void **state)
     run_seam(100000, 0);
 }
 
-/* Where other gateways write too, the ring is filled from the store. */
+/* If other gateways write too, the ring is filled from the store. */
 static void test_a_shared_store(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_feed_rig.c - what test_feed*.c share; the header says what it is for.
+/* test_feed_rig.c - shared code of test_feed*.c; see the header.
  */
 #include "test_feed_rig.h"
 
@@ -246,7 +246,7 @@ void wait_told(struct bench *bench)
         assert_true(clock_monotonic_ns() < until);
         (void)usleep(1000);
     }
-    /* Who is being shown something now holds this. */
+    /* Held while a reader gets an event. */
     lock_take(&feed->readers_lock);
     lock_release(&feed->readers_lock);
 }

@@ -145,7 +145,7 @@ static void test_events(void **state)
     edit_works(harness, UNDO, "f");
     put(harness, "old", "x");
     edit_works(harness, APPEND, "old");
-    put(harness, "other", "x"); /* nobody has told of it yet */
+    put(harness, "other", "x"); /* it has not been reported yet */
     (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s/files/to\"",
                    harness->dir);
     edit_works(harness, args, "other");
@@ -262,7 +262,7 @@ static void test_folders_of_a_plugin(void **state)
     assert_true(str_is(file.space, "team"));
     assert_int_equal(files_stat(files, other, ng_str_of(path), &file), NG_OK);
     assert_true(str_is(file.space, "shared"));
-    /* Who may not see the space does not get there, whichever plugin it comes by. */
+    /* A caller that may not see the space does not get there, whichever plugin it uses. */
     mine->caller.all_spaces = false;
     other->caller.all_spaces = false;
     assert_int_equal(files_stat(files, mine, ng_str_of(path), &file), NG_EOUTSIDE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_files_foreign.c - another program saves a file just when a change of ours has been
- * committed and is about to be made: nobody sees the file without that save, not for a moment,
- * since whoever read it then would save it so.
+ * committed and is about to be made: no reader sees the file without that save, not even for a
+ * moment, because a program that read it then would save it so.
  */
 #include "test_files_rig.h"
 

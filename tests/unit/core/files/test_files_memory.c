@@ -70,7 +70,7 @@ static void test_bytes_count_by_agent(void **state)
     assert_non_null(strstr(second->staged.message.data, "limits.buffered"));
     assert_int_equal(read_as(harness, second, "small"), NG_OK);
     assert_int_equal(read_as(harness, other, "f"), NG_OK);
-    /* What never can be is no matter of waiting. */
+    /* A request that can never fit does not wait. */
     assert_int_equal(read_as(harness, other, "large"), NG_ETOOLARGE);
     call_unref(first);
     assert_int_equal(read_as(harness, second, "f"), NG_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_files_own.c - what belongs to the gateway itself is no root, and no way leads to it; a
- * root whose folder is replaced is followed.
+/* test_files_own.c - the gateway's own files are no root and cannot be reached; a root whose
+ * folder is replaced is followed.
  */
 #include "test_files_rig.h"
 
@@ -254,7 +254,7 @@ static void test_bind_mounts(void **state)
     const struct files_own own = {.data_dir = harness->dir};
     refused(harness, &own, path, " is the data directory ", harness->dir);
     assert_int_equal(umount(path), 0);
-    /* What holds it; the root itself is in there, too. */
+    /* Its parent folders, including the root itself. */
     (void)snprintf(real, sizeof(real), "%s", harness->dir);
     char *slash = strrchr(real, '/');
     *slash = '\0';
@@ -363,7 +363,7 @@ static void test_root_that_is_mounted_over(void **state)
     edit_fails(harness, VIEW, "above", "NOT_FOUND", "does not exist");
 }
 
-/* What went into the folder before is not acknowledged, but made again. */
+/* A write into the old folder is not acknowledged, but repeated. */
 static void test_root_that_is_replaced_in_a_save(void **state)
 {
     struct harness *harness = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_files_recover.c - what a kill left behind is settled at the next start or edit.
+/* test_files_recover.c - crash recovery at the next start or edit.
  */
 #include "test_files_rig.h"
 
@@ -128,7 +128,7 @@ static int recover_failing(struct harness *harness, const char *name, long alloc
     return rc;
 }
 
-/* Where that could not be found out, for want of memory, it is looked at again. */
+/* If that was unknown for want of memory, it is checked again. */
 static void test_recovers_foreign_save_without_memory(void **state)
 {
     struct harness *harness = *state;
@@ -172,7 +172,7 @@ static void has_temp(struct harness *harness, const char *op, const char *text)
     has(harness, name, text);
 }
 
-/* Where something newer has its name already, it is kept beside that. */
+/* If a newer file has its name already, it is kept beside that. */
 static void test_recovers_foreign_save_that_is_outdated(void **state)
 {
     struct harness *harness = *state;
@@ -326,7 +326,7 @@ static void answer_it(struct harness *harness, struct call *call)
 }
 
 /* The answer is there, the intent is, too: another gateway was faster, or the end of the save
- * is only half carried out. Whoever comes by next has another key, or none. */
+ * is only half carried out. The next caller has another key, or none. */
 static void test_recovers_what_was_answered(void **state)
 {
     struct harness *harness = *state;
@@ -372,8 +372,8 @@ static void test_recovers_a_removal_before_a_move_to_its_place(void **state)
     assert_int_equal(count_intents(harness), 0);
 }
 
-/* A repeat found no answer when it began, then waited for the file; who had that settled what
- * the first try had left. */
+/* A repeat found no answer when it began, then waited for the file; the holder of the file
+ * recovered the intent of the first attempt. */
 static void test_recoverd_by_another_meanwhile(void **state)
 {
     struct harness *harness = *state;

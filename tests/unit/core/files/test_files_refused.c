@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_files_refused.c - what the system refuses: full disks, no permission, links and
- * pipes. */
+/* test_files_refused.c - errors of the system: full disks, no permission, links and pipes. */
 #include "test_files_rig.h"
 
 #include <stdio.h>
@@ -20,7 +19,7 @@ static void test_full_disk(void **state)
     if (mount("none", path, "tmpfs", 0, "size=64k") != 0) {
         skip(); /* not root, or not allowed to mount */
     }
-    /* What is mounted inside a root is part of it. */
+    /* A file system that is mounted inside a root is part of it. */
     put(harness, "small/f", "a\n");
     edit_works(harness, APPEND, "small/f");
     has(harness, "small/f", "a\nx\n");
@@ -91,7 +90,7 @@ static bool edit_is(struct harness *harness, const char *args, const char *name,
     return is;
 }
 
-/* In a process of a user who owns nothing here. */
+/* In a process of a user without files here. */
 static int child_without_rights(const char *dir)
 {
     struct harness harness = {0};

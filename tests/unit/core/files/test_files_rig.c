@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_files_rig.c - what test_files*.c share; the header says what it is for.
+/* test_files_rig.c - shared code of test_files*.c; see the header.
  */
 #include "test_files_rig.h"
 

@@ -17,7 +17,7 @@ void put(struct harness *harness, const char *name, const char *text);
 /* Its content, or NULL; free() it. */
 char *get(struct harness *harness, const char *name);
 void has(struct harness *harness, const char *name, const char *text);
-/* What an edit leaves where it did not end. */
+/* State of an edit that did not end. */
 size_t count_temps(struct harness *harness);
 size_t count_intents(struct harness *harness);
 /* A call of the editor: `args` are the members behind the path. */

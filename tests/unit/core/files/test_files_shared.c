@@ -147,7 +147,7 @@ static void test_a_removal_before_a_move_undone_elsewhere(void **state)
     has(&pair->first, "g", "another");
 }
 
-/* What the gateway remembers of the history is not what is there by now. */
+/* The history in the gateway's memory is out of date. */
 static void test_an_undo_of_a_move_made_elsewhere(void **state)
 {
     struct pair *pair = *state;

@@ -25,7 +25,7 @@
 
 /* ---- the steps: these stand before libc's own, also for the modules */
 
-static atomic_int steps_left; /* 0: nobody counts */
+static atomic_int steps_left; /* 0: not counted */
 static atomic_bool apart;     /* f and g are as if on two file systems */
 
 static void step(void)
@@ -113,7 +113,7 @@ struct scene {
     struct command before[2], change;
     bool apart;
     struct state was, is;
-    /* What taking the last change back leads to, from either state. */
+    /* Result of an undo of the last change, from either state. */
     struct state undone_was, undone_is;
 };
 

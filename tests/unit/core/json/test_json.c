@@ -76,7 +76,7 @@ static void run_file(const char *name)
         fail_msg("%s: %d", name, rc);
     }
     if (rc == NG_OK) {
-        /* What is printed is the same value again. */
+        /* The printed text has the same value. */
         const struct ng_value *again = NULL;
         struct buf printed;
         buf_init(&printed, FILE_BYTES_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_json_rig.c - what test_json*.c share; the header says what it is for.
+/* test_json_rig.c - shared code of test_json*.c; see the header.
  */
 #include "test_json_rig.h"
 

@@ -222,7 +222,7 @@ static void test_record(void **state)
     assert_true(again->run);
     assert_false(atomic_load(&again->revoked));
     assert_memory_equal(again->hash, hash, sizeof(hash));
-    /* What people see has no trace of the hash. */
+    /* Visible members have no trace of the hash. */
     buf_init(&shown, KEY_JSON_MAX);
     json_writer_init(&writer, &shown);
     json_object(&writer);

@@ -72,7 +72,7 @@ static void test_the_last_key(void **state)
     assert_true(key_live(bob));
     assert_int_equal(keys_active(keys), 1);
 
-    /* An expired one keeps the gateway closed and lets nobody in. */
+    /* An expired key keeps the gateway closed and admits no caller. */
     spec.expires_ms = 1;
     struct key *late = add(&harness, &spec, text);
     assert_int_equal(revoke(&harness, bob->id, false, &left), NG_ECONFLICT);
@@ -360,7 +360,7 @@ static void test_used_at_several_gateways(void **state)
     harness_close(&harness[0]);
 }
 
-/* ---- who made it, and what for ---- */
+/* ---- creator and purpose ---- */
 
 static struct key *read_record(const char *members)
 {
@@ -469,7 +469,7 @@ static void test_uses_wait_for_the_documents(void **state)
     hub->away(true);
     use(&harness, text);
     assert_int_not_equal(upkeep(&harness), NG_OK);
-    assert_int_not_equal(used_ms(&harness, key->id), 0); /* what is known stays */
+    assert_int_not_equal(used_ms(&harness, key->id), 0); /* the known time stays */
     hub->away(false);
     assert_int_equal(upkeep(&harness), NG_OK);
     assert_int_equal(use_revision(&harness, key->id), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_keys_rig.c - what test_keys*.c share; the header says what it is for.
+/* test_keys_rig.c - shared code of test_keys*.c; see the header.
  */
 #include "test_keys_rig.h"
 

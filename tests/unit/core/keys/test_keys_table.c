@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_keys_table.c - all keys of a gateway: finding, what somebody else wrote, no memory,
- * many threads. */
+/* test_keys_table.c - all keys of a gateway: lookup, foreign documents, no memory, many
+ * threads. */
 #include "test_keys_rig.h"
 
 #include <pthread.h>
@@ -135,7 +135,7 @@ static void test_full(void **state)
     assert_int_equal(keys_revoke(keys, call, ng_str_of(first), NULL, &key), NG_OK);
     key_unref(key);
     call_unref(call);
-    /* Where that fails the revoked one is still there, as its document is. */
+    /* If that fails the revoked key is still there, as its document is. */
     size_t failed = 0;
     for (long i = 0; i < 60; i++) {
         call = harness_new_call(&harness);
@@ -160,7 +160,7 @@ static void test_full(void **state)
     harness_close(&harness);
 }
 
-/* ---- what somebody else wrote ---- */
+/* ---- foreign documents ---- */
 
 struct foreign {
     const char *json; /* NULL: delete */
@@ -221,7 +221,7 @@ static void test_follows_the_documents(void **state)
     assert_int_equal(keys_active(harness.gateway->keys), 0); /* before it was answered */
     assert_false(key_live(key));
     key_unref(key);
-    /* What cannot be read does not work, and does not open the gateway. */
+    /* An unreadable key does not work, and does not open the gateway. */
     write_foreign(&harness, "bbbbbbbbbbbb", "{\"agent\":7}");
     wait_exist(&harness, 1);
     assert_null(keys_get(harness.gateway->keys, ng_str_of("bbbbbbbbbbbb")));

@@ -128,7 +128,7 @@ static int run_query(void *self, struct ng_call *call, struct ng_str args)
     return rc != NG_OK ? rc : ng_reply(call, call->host->format(call, "%d", rows));
 }
 
-/* What is behind the caller's struct stays as it is; a larger one is filled as far as it goes.
+/* Bytes after the caller's struct are not changed; a larger one is filled as far as it goes.
  */
 static int run_stat(void *self, struct ng_call *call, struct ng_str args)
 {
@@ -174,7 +174,7 @@ static int run_texts(void *self, struct ng_call *call, struct ng_str args)
     return NG_EFAILED;
 }
 
-/* What was hinted at before is taken back. */
+/* An earlier hint is removed. */
 static int run_unhint(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_module_lint.c - what a module declares and must not, each with the sentence that refuses
- * it. */
+/* test_module_lint.c - faulty declarations of modules, each with its error message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -102,7 +102,7 @@ static void test_all_or_none(void **state)
     second.tools[1].name = "1x";
     expect_error(registry, &second.desc, "is not of the form");
     assert_int_equal(registry_tools(registry, &tools), TOOLS);
-    /* Made but not published: nobody sees it, and it can be forgotten. */
+    /* Created but not published: it is not visible, and can be dropped. */
     sample_make(&second, 2);
     assert_int_equal(registry_make(registry, &second.desc, NULL, &plugin, &error), NG_OK);
     assert_int_equal(registry_check(registry, plugin, &error), NG_OK);
@@ -120,7 +120,7 @@ static void test_all_or_none(void **state)
     registry_free(registry);
 }
 
-/* What tools' names begin with can be another word; INVALID_INPUT can be called otherwise. */
+/* The prefix of tools' names can be another word; INVALID_INPUT can be called otherwise. */
 static void test_prefix_and_names(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static bool is_there(const struct registry *registry, char kind, int plugin, int
     return found != NULL && found->params != NULL && found->plugin->desc.tool_count == TOOLS;
 }
 
-/* What was added is there, whole, by name and alias; lists are whole plugins. */
+/* An added plugin is complete, by name and alias; lists are whole plugins. */
 static void *read_on(void *user)
 {
     struct reading *reading = user;

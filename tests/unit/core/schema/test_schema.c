@@ -230,7 +230,7 @@ static void check_said(const struct said *said)
     "{\"properties\":{\"path\":{\"type\":\"string\"}},\"required\":[\"path\"],"                \
     "\"additionalProperties\":false}"
 
-/* What each failure says; NULLs: the value fits. */
+/* Message of each failure; NULLs: the value fits. */
 static const struct said messages[] = {
     {RANGE, "{\"readRange\":[\"x\"]}", "/readRange/0", "an integer", "a string \"x\"", "type"},
     {RANGE, "{\"readRange\":[1,1.5]}", "/readRange/1", "an integer", "the number 1.5", "type"},

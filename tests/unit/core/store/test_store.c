@@ -152,7 +152,7 @@ static void test_several(void **state)
     bench_close(&bench);
 }
 
-/* Nobody is told of, or reads, what is not on disk. */
+/* Changes that are not on disk are neither reported nor readable. */
 static void test_queued(void **state)
 {
     struct bench bench;
@@ -275,8 +275,8 @@ static void fail_held(void)
     held.hold = false;
 }
 
-/* What it was made on fails while the function runs: it runs again, and what the tool replied
- * before stays. */
+/* The change it depends on fails while the function runs: it runs again, and what the tool
+ * replied before stays. */
 static void test_again(void **state)
 {
     struct bench bench;
@@ -398,7 +398,7 @@ static void test_history_is_thinned_now_and_then(void **state)
     change(&bench, "d", "g", NG_OK);
     maintain(&bench);
     assert_true(is_kept(&bench, 5));
-    store_set_keep(bench.store, 1); /* what is kept has changed: that is not waited for */
+    store_set_keep(bench.store, 1); /* the kept state has changed: there is no wait */
     maintain(&bench);
     assert_true(is_kept(&bench, 1) && !is_kept(&bench, 5) && is_kept(&bench, 7));
     bench_close(&bench);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_store_rig.c - what test_store*.c share; the header says what it is for.
+/* test_store_rig.c - shared code of test_store*.c; see the header.
  */
 #include "test_store_rig.h"
 

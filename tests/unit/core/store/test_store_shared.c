@@ -58,7 +58,7 @@ static void rival_comes(struct cluster *cluster, int times, const char *args)
 
 /* ---- cases ---- */
 
-/* What the other gateway wrote is seen, and what was replied before is taken back. */
+/* The write of the other gateway is visible, and the earlier reply is dropped. */
 static void test_again(void **state)
 {
     struct cluster cluster;
@@ -96,7 +96,7 @@ static void test_reads_inside(void **state)
     gateways_close(&cluster);
 }
 
-/* Who says what must be there is told what is there. */
+/* A caller with an expected revision gets the present revision. */
 static void test_expected(void **state)
 {
     struct cluster cluster;
@@ -273,7 +273,7 @@ static void test_idempotency(void **state)
     gateways_close(&cluster);
 }
 
-/* What waited behind a repeat that was refused is made all the same. */
+/* Changes behind a refused retry are made all the same. */
 static void test_behind_a_repeat(void **state)
 {
     static const char args[] = "{\"id\":\"a\",\"text\":\"x\"}";

@@ -131,7 +131,7 @@ static void test_serial(void **state)
     gateways_close(&cluster);
 }
 
-/* What waits for one round trip goes with the next one, together. */
+/* Changes that wait for one round trip go together with the next one. */
 static void test_batches(void **state)
 {
     struct cluster cluster;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_store_shared_rig.c - what test_store_shared*.c share; the header says what it is for.
+/* test_store_shared_rig.c - shared code of test_store_shared*.c; see the header.
  */
 #include "test_store_shared_rig.h"
 
