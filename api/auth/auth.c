@@ -13,6 +13,7 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
+#include "core/call/gateway.h"
 #include "core/config/config.h"
 #include "core/dispatch/audit.h"
 #include "core/keys/keys.h"
@@ -75,7 +76,7 @@ void auth_free(struct auth *auth)
 bool auth_needs_key(const struct auth *auth)
 {
     return auth->mode == AUTH_ON || auth->is_public ||
-           (auth->mode == AUTH_AUTO && keys_active(auth->gateway->keys) > 0);
+           (auth->mode == AUTH_AUTO && gateway_has_keys(auth->gateway));
 }
 
 int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
@@ -234,12 +235,6 @@ static void take_key(struct key *key, const struct auth_headers *headers,
     ret->spaces = key->spaces;
     ret->space_count = key->space_count;
     ret->all_spaces = key->role == NG_ROLE_ADMIN;
-}
-
-void auth_release(struct auth_caller *caller)
-{
-    key_unref(caller->key);
-    caller->key = NULL;
 }
 
 /* ---- without ---- */

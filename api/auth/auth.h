@@ -6,6 +6,7 @@
 
 #include "auth_started.h"
 #include "core/call/gateway.h"
+#include "core/call/key.h"
 
 enum auth_mode {
     AUTH_AUTO = 0, /* while no key exists: the gateway's own user on loopback; else keys */
@@ -88,7 +89,11 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
                const struct auth_headers *headers, struct auth_caller *ret,
                struct auth_refusal *refusal);
 /* Gives back the caller's key. */
-void auth_release(struct auth_caller *caller);
+static inline void auth_release(struct auth_caller *caller)
+{
+    key_unref(caller->key);
+    caller->key = NULL;
+}
 /* Logs the reason of a refused caller: at most a few lines a second, never the text that was
  * sent as a key. peer: "" for the Unix socket. */
 void auth_log_refusal(struct auth *auth, const char *why, const char *peer,

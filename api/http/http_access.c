@@ -26,21 +26,7 @@ static void copy(char *out, size_t size, struct ng_str text)
 
 static struct ng_str absent_if_empty(const char *text)
 {
-    if (text[0] == '\0') {
-        return str_make(NULL, 0);
-    }
-    return ng_str_of(text);
-}
-
-/* "127.0.0.1", "::1", or "unix" for the owner's socket. */
-static struct ng_str remote(const struct http_connection *connection,
-                            char out[INET6_ADDRSTRLEN])
-{
-    if (connection->auth.way == AUTH_SOCKET) {
-        return ng_str_of("unix");
-    }
-    http_connection_peer(connection, out);
-    return absent_if_empty(out);
+    return str_or(ng_str_of(text), str_make(NULL, 0));
 }
 
 static bool in_key(char c)
@@ -70,27 +56,9 @@ static struct ng_str shown_path(const struct http_request *request,
     return str_make(out, len);
 }
 
-void http_access_begin(struct http_request *request)
-{
-    struct http_access *access = &request->access;
-    if (log_switched_on(LOG_ACCESS)) {
-        access->started_ns = clock_monotonic_ns();
-    } else {
-        access->started_ns = 0;
-    }
-    access->trusted = false;
-    access->agent[0] = '\0';
-    access->key[0] = '\0';
-    access->user_agent[0] = '\0';
-    access->traceparent[0] = '\0';
-}
-
 void http_access_headers(struct http_request *request)
 {
     struct http_access *access = &request->access;
-    if (access->started_ns == 0) {
-        return;
-    }
     copy(access->user_agent, sizeof(access->user_agent), request->headers.user_agent);
     if (http_traceparent_valid(request->headers.traceparent)) {
         copy(access->traceparent, sizeof(access->traceparent), request->headers.traceparent);
@@ -101,7 +69,6 @@ void http_access_headers(struct http_request *request)
 static void audit_refusal(struct http_request *request, const char *what, int rc,
                           struct ng_str target, struct ng_str agent, struct ng_str key)
 {
-    char address[INET6_ADDRSTRLEN];
     char path[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str trace = request->headers.traceparent;
     audit_event(&(struct audit_event){
@@ -110,18 +77,13 @@ static void audit_refusal(struct http_request *request, const char *what, int rc
         .outcome = error_name(NULL, rc),
         .agent = agent,
         .key = key,
-        .remote = remote(request->connection, address),
+        .remote = http_connection_remote(request->connection),
         .client = request->headers.user_agent,
         .target = target.data != NULL ? utf8_cut(target, HTTP_ACCESS_PATH_MAX)
                                       : shown_path(request, path),
         .request_id = ng_str_of(request->request_id),
         .traceparent = http_traceparent_valid(trace) ? trace : str_make(NULL, 0),
     });
-}
-
-struct ng_str http_access_remote(struct http_request *request)
-{
-    return remote(request->connection, request->remote);
 }
 
 void http_access_refused(struct http_request *request, const char *what, int rc,
@@ -163,12 +125,6 @@ void http_access_end(struct http_request *request, bool whole)
 {
     struct http_access *access = &request->access;
     struct log_record record;
-    char address[INET6_ADDRSTRLEN];
-    metrics_http(request->gateway->metrics,
-                 http_request_is_answered(request) ? request->reply.status : 0);
-    if (access->started_ns == 0) {
-        return;
-    }
     int64_t took = clock_monotonic_ns() - access->started_ns;
     access->started_ns = 0;
     const char *method = "?";
@@ -177,14 +133,11 @@ void http_access_end(struct http_request *request, bool whole)
     }
     char shown[HTTP_ACCESS_PATH_MAX + 1];
     struct ng_str path = shown_path(request, shown);
-    int status = 0;
-    if (http_request_is_answered(request)) {
-        status = request->reply.status;
-    }
+    int status = http_request_status(request);
     char sentence_path[HTTP_ACCESS_PATH_MAX + 1];
     log_record_shown(sentence_path, sizeof(sentence_path), path);
     log_record_begin(&record, LOG_ACCESS);
-    log_record_text(&record, "remote", remote(request->connection, address));
+    log_record_text(&record, "remote", http_connection_remote(request->connection));
     log_record_text(&record, "method", ng_str_of(method));
     log_record_text(&record, "path", path);
     log_record_int(&record, "status", status);

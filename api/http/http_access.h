@@ -25,19 +25,16 @@ struct http_access {
     char traceparent[HTTP_ACCESS_TRACE_MAX + 1];
 };
 
-/* With the request line. */
-void http_access_begin(struct http_request *request);
-/* The headers are in, whatever is wrong with them. */
+/* The headers are in, whatever is wrong with them; a line is wanted. */
 void http_access_headers(struct http_request *request);
-/* The caller is known (NULL), or was refused: with an audit line. */
+/* The caller is known (NULL; only where a line is wanted), or was refused: with an audit line.
+ */
 void http_access_caller(struct http_request *request, const struct auth_refusal *refusal);
-/* The address that the request came from, "unix", or absent; lent until the request ends. */
-struct ng_str http_access_remote(struct http_request *request);
 /* The audit line of a refused or failed request that is no call of a tool. what: "refused", or
  * its action; target: its object; absent: the path. */
 void http_access_refused(struct http_request *request, const char *what, int rc,
                          struct ng_str target);
-/* The request has ended. whole: its answer was sent to the last byte. */
+/* The request has ended; a line is wanted. whole: its answer was sent to the last byte. */
 void http_access_end(struct http_request *request, bool whole);
 
 #endif

@@ -11,8 +11,6 @@
 
 /* First memory of a body. */
 #define BODY_FIRST 1024
-/* A body so short is not weighed: as a tree it is not large either. */
-#define BODY_UNWEIGHED 256
 
 static void body_unref(void *object)
 {
@@ -88,19 +86,8 @@ static int body_room(struct http_request *request, size_t need)
 int http_body_weigh(struct http_request *request)
 {
     struct http_body *body = request->body;
-    if (body == NULL || body->len <= BODY_UNWEIGHED) {
-        return NG_OK;
-    }
     size_t values = json_counted_values(&body->values);
     return body_count(request, body, body->cap + values * sizeof(struct ng_value));
-}
-
-void http_body_begin(struct http_request *request)
-{
-    if (request->body != NULL) {
-        request->body->len = 0;
-        memset(&request->body->values, 0, sizeof(request->body->values));
-    }
 }
 
 int http_body_add(struct http_request *request, const char *data, size_t len)
@@ -110,7 +97,9 @@ int http_body_add(struct http_request *request, const char *data, size_t len)
         struct http_body *body = request->body;
         memcpy(body->data + body->len, data, len);
         body->len += len;
-        json_count_piece(&body->values, str_make(data, len));
+        if (request->headers.chunked || request->headers.body_length > HTTP_UNWEIGHED_BYTES) {
+            json_count_piece(&body->values, str_make(data, len));
+        }
     }
     return rc;
 }
@@ -119,14 +108,6 @@ void http_body_drop(struct http_request *request)
 {
     body_unref(request->body);
     request->body = NULL;
-}
-
-struct ng_str http_request_text(const struct http_request *request)
-{
-    if (request->body == NULL) {
-        return ng_str_of("");
-    }
-    return str_make(request->body->data, request->body->len);
 }
 
 int http_request_keep_body(struct http_request *request, struct call *call)

@@ -21,6 +21,9 @@ struct http_request;
  * bounds them. */
 #define HTTP_UNCOUNTED_BYTES ((size_t)4 * 1024)
 
+/* A body so short is not weighed: as a tree it is not large either. */
+#define HTTP_UNWEIGHED_BYTES 256
+
 /* A body's memory: shared by the connection and the calls that still read it. */
 struct http_body {
     atomic_int refs;
@@ -34,16 +37,13 @@ struct http_body {
     char data[];
 };
 
-/* Empty again, with the memory of the request before. */
-void http_body_begin(struct http_request *request);
 /* A piece, which request->received has already. NG_EBUSY: limits.buffered; NG_EINTERNAL. */
 int http_body_add(struct http_request *request, const char *data, size_t len);
-/* As a tree a body takes far more memory than as a text: `1,` becomes a value. That counts as
- * well, before it is parsed. */
+/* Of a body over HTTP_UNWEIGHED_BYTES. As a tree it takes far more memory than as a text: `1,`
+ * becomes a value. That counts as well, before it is parsed. */
 int http_body_weigh(struct http_request *request);
 void http_body_drop(struct http_request *request);
 
-struct ng_str http_request_text(const struct http_request *request); /* the body */
 /* The body lives as long as the call does. */
 int http_request_keep_body(struct http_request *request, struct call *call);
 

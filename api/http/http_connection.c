@@ -14,19 +14,6 @@
 #include "http_request.h"
 #include "http_server.h"
 
-long long http_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void http_connection_phase(struct http_connection *connection, enum http_phase phase)
-{
-    atomic_store_explicit(&connection->since_ms, http_now_ms(), memory_order_relaxed);
-    atomic_store_explicit(&connection->phase, phase, memory_order_release);
-}
-
 /* Without the port; IPv4 as such also where it came mapped into IPv6. */
 static void address_text(const struct sockaddr_storage *from, char ret_text[INET6_ADDRSTRLEN])
 {
@@ -48,12 +35,6 @@ static void address_text(const struct sockaddr_storage *from, char ret_text[INET
     if (address == NULL || inet_ntop(family, address, ret_text, INET6_ADDRSTRLEN) == NULL) {
         ret_text[0] = '\0';
     }
-}
-
-void http_connection_peer(const struct http_connection *connection,
-                          char ret_text[INET6_ADDRSTRLEN])
-{
-    address_text(&connection->peer, ret_text);
 }
 
 struct http_connection *http_connection_new(struct http_server *server,
@@ -84,11 +65,8 @@ struct http_connection *http_connection_new(struct http_server *server,
     return connection;
 }
 
-void http_connection_unref(struct http_connection *connection)
+void http_connection_free(struct http_connection *connection)
 {
-    if (atomic_fetch_sub(&connection->refs, 1) != 1) {
-        return;
-    }
     struct http_server *server = connection->server;
     http_monitor_forget(&server->monitor, connection);
     http_request_enter(&connection->request, HTTP_STATE_LINE);
@@ -109,6 +87,7 @@ static void identify_user(struct http_connection *connection)
     if (getpeername(connection->fd, (struct sockaddr *)&connection->peer, &size) != 0) {
         return;
     }
+    address_text(&connection->peer, connection->peer_text);
     size = sizeof(connection->local);
     if (getsockname(connection->fd, (struct sockaddr *)&connection->local, &size) != 0) {
         return;

@@ -124,9 +124,6 @@ void http_reply_etag(struct http_request *request)
 static void count_reply(struct http_request *request)
 {
     size_t len = request->reply.body.len;
-    if (len <= HTTP_UNCOUNTED_BYTES) {
-        return;
-    }
     int64_t used = metrics_use(request->gateway->metrics, METRICS_BUFFERED, (int64_t)len);
     request->reply_counted = len;
     if (used > (int64_t)request->gateway->limits.buffered && !request->reply.changed) {
@@ -254,7 +251,7 @@ static bool add_cors(struct http_request *request, struct MHD_Response *response
 {
     char origin[HTTP_HOST_MAX + 16];
     struct ng_str from = request->headers.origin;
-    if (!request->origin_allowed || from.len >= sizeof(origin)) {
+    if (from.len >= sizeof(origin)) {
         return true;
     }
     memcpy(origin, from.data, from.len);
@@ -301,13 +298,16 @@ static bool add_headers(struct http_request *request, struct MHD_Response *respo
                        request->caller.traceparent.data);
         ok = ok && add(response, "traceparent", trace);
     }
-    return ok && add_rare(request, response) && add_cors(request, response);
+    ok = ok && add_rare(request, response);
+    return ok && (!request->origin_allowed || add_cors(request, response));
 }
 
 bool http_reply_send(struct http_request *request)
 {
-    count_reply(request);
     struct http_reply *reply = &request->reply;
+    if (reply->body.len > HTTP_UNCOUNTED_BYTES) {
+        count_reply(request);
+    }
     if (reply->body.rc != NG_OK) {
         int rc = reply->body.rc;
         (void)http_reply_error(

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "api/listen/http_names.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/keys/keys.h"
@@ -105,11 +108,19 @@ void http_request_begin(struct http_request *request, const char *target)
     http_request_enter(request, HTTP_STATE_LINE);
     request->received = 0;
     request->sent = 0;
-    http_access_begin(request);
+    struct http_access *access = &request->access;
+    access->started_ns = 0;
+    if (log_switched_on(LOG_ACCESS)) {
+        memset(access, 0, sizeof(*access));
+        access->started_ns = clock_monotonic_ns();
+    }
     request->request_id[0] = '\0';
     atomic_store_explicit(&request->stage, HTTP_RUNNING, memory_order_relaxed);
     http_reply_clear(request);
-    http_body_begin(request);
+    if (request->body != NULL) { /* its memory is used again */
+        request->body->len = 0;
+        memset(&request->body->values, 0, sizeof(request->body->values));
+    }
     (void)http_check_target(target, &request->target, &request->fault);
 }
 
@@ -205,13 +216,30 @@ static void forget_route(struct http_request *request)
     request->fault_hint = NULL;
 }
 
+/* Nearly always it is that of the request before. */
+static bool is_known_host(struct http_request *request, const struct http_names *names)
+{
+    struct http_connection *connection = request->connection;
+    struct ng_str host = request->headers.host;
+    if (connection->host_names == names &&
+        str_equal(host, str_make(connection->host, connection->host_len))) {
+        return true;
+    }
+    if (!http_host_allowed(names, host, ng_str_of(connection->local_text))) {
+        return false;
+    }
+    connection->host_names = names; /* which stay until the server ends */
+    connection->host_len = size_min(host.len, sizeof(connection->host));
+    memcpy(connection->host, host.data, connection->host_len);
+    return true;
+}
+
 static int check_names(struct http_request *request)
 {
     const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
     bool probe = request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0;
-    if (!probe &&
-        !http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text))) {
+    if (!probe && !is_known_host(request, names)) {
         forget_route(request);
         request->fault_hint = "Add the name to allowed_hosts in the configuration if clients "
                               "may use it for this gateway";
@@ -230,9 +258,8 @@ static int check_names(struct http_request *request)
         request->origin_allowed = headers->origin.data != NULL;
         return NG_OK;
     }
-    char peer[INET6_ADDRSTRLEN];
-    http_connection_peer(request->connection, peer);
-    auth_log_refusal(request->server->auth, request->fault.text, peer, request->request_id);
+    auth_log_refusal(request->server->auth, request->fault.text, request->connection->peer_text,
+                     request->request_id);
     http_access_refused(request, "refused", NG_EFORBIDDEN, str_make(NULL, 0));
     return NG_EFORBIDDEN;
 }
@@ -243,8 +270,7 @@ static bool is_foreign_probe(const struct http_request *request)
 {
     const struct http_names *names = atomic_load(&request->server->names);
     const struct http_headers *headers = &request->headers;
-    return request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0 &&
-           headers->authorization.data == NULL &&
+    return headers->authorization.data == NULL &&
            request->connection->auth.way != AUTH_SOCKET &&
            !http_host_allowed(names, headers->host, ng_str_of(request->connection->local_text));
 }
@@ -303,9 +329,11 @@ static int check_caller(struct http_request *request)
             http_traceparent_valid(request->headers.traceparent)) {
             request->caller.traceparent = request->headers.traceparent;
         }
-        request->caller.remote = http_access_remote(request);
+        request->caller.remote = http_connection_remote(request->connection);
         request->caller.client = request->headers.user_agent;
-        http_access_caller(request, NULL);
+        if (request->access.started_ns != 0) {
+            http_access_caller(request, NULL);
+        }
         count_connection(request);
         return NG_OK;
     }
@@ -316,9 +344,8 @@ static int check_caller(struct http_request *request)
         return NG_OK; /* its fault is NOT_FOUND */
     }
     if (rc == NG_EUNAUTHENTICATED) {
-        char peer[INET6_ADDRSTRLEN];
-        http_connection_peer(request->connection, peer);
-        auth_log_refusal(request->server->auth, refusal.text, peer, request->request_id);
+        auth_log_refusal(request->server->auth, refusal.text, request->connection->peer_text,
+                         request->request_id);
     }
     http_access_caller(request, &refusal);
     /* A fault of the route must not reveal existing paths to strangers. */
@@ -364,8 +391,13 @@ void http_request_headers(struct http_request *request, const char *method)
         (void)add_fault(request, &found);
     }
     make_request_id(request);
-    http_connection_identify(request->connection); /* also for the log's line of a bad one */
-    http_access_headers(request);
+    if (request->connection->identity != HTTP_IDENTITY_PROGRAM) {
+        http_connection_identify(
+            request->connection); /* also for the log's line of a bad one */
+    }
+    if (request->access.started_ns != 0) {
+        http_access_headers(request);
+    }
     if (request->method == 0) {
         request->fault.fatal = true;
         fault(request, NG_EMETHOD,
@@ -374,7 +406,8 @@ void http_request_headers(struct http_request *request, const char *method)
     }
     if (request->fault.rc == NG_OK) {
         http_route_find(request);
-        if (check_names(request) == NG_OK && !is_foreign_probe(request)) {
+        bool probe = request->route != NULL && (request->route->flags & ROUTE_PROBE) != 0;
+        if (check_names(request) == NG_OK && !(probe && is_foreign_probe(request))) {
             (void)check_caller(request);
         }
     }
@@ -430,7 +463,7 @@ static void check_caller_again(struct http_request *request)
 int http_request_run(struct http_request *request)
 {
     check_caller_again(request);
-    if (request->fault.rc == NG_OK) {
+    if (request->fault.rc == NG_OK && http_request_text(request).len > HTTP_UNWEIGHED_BYTES) {
         int rc = http_body_weigh(request);
         if (rc != NG_OK) {
             fault_no_room(request, rc);
@@ -468,7 +501,7 @@ void http_request_done(struct http_request *request)
     struct http_connection *connection = request->connection;
     int before = atomic_exchange(&request->stage, HTTP_DONE);
     if (before == HTTP_SUSPENDED) {
-        http_server_resume(request);
+        MHD_resume_connection(request->connection->mhd);
     }
     http_connection_unref(connection);
 }
@@ -479,7 +512,7 @@ bool http_request_abandon(struct http_request *request)
     if (!atomic_compare_exchange_strong(&request->stage, &suspended, HTTP_ABANDONED)) {
         return false;
     }
-    http_server_resume(request);
+    MHD_resume_connection(request->connection->mhd);
     return true;
 }
 

@@ -10,10 +10,12 @@
 #define NOTEGATE_API_HTTP_REQUEST_H
 
 #include <netinet/in.h>
+#include <time.h>
 
 #include "api/auth/auth.h"
 #include "api/auth/auth_peer.h"
 #include "api/listen/http_check.h"
+#include "core/base/str.h"
 #include "http_access.h"
 #include "http_body.h"
 #include "http_monitor.h"
@@ -117,7 +119,6 @@ struct http_request {
     uint64_t received;
     uint64_t sent; /* bytes of the answer's body; of a stream, when it has ended */
     char request_id[HTTP_REQUEST_ID_MAX + 1];
-    char remote[INET6_ADDRSTRLEN]; /* of caller.remote */
     struct http_reply reply;
     size_t reply_counted; /* bytes of the answer in limits.buffered */
     struct call *call;    /* the call under way, a reference; NULL: none */
@@ -152,18 +153,38 @@ struct http_connection {
     uint64_t since_ticks;     /* when it was accepted */
     struct auth_peer at_peer; /* on loopback: the socket at the other end */
     struct sockaddr_storage peer, local;
-    char local_text[INET6_ADDRSTRLEN]; /* without port; "" for the Unix socket */
+    /* Without port; "" for the Unix socket. */
+    char peer_text[INET6_ADDRSTRLEN], local_text[INET6_ADDRSTRLEN];
+    /* The Host header that was allowed last, and the names by which; NULL: none yet. */
+    const struct http_names *host_names;
+    char host[HTTP_HOST_MAX];
+    size_t host_len;
     struct http_request request;
 };
 
 struct http_connection *http_connection_new(struct http_server *server,
                                             struct MHD_Connection *mhd, int fd, bool is_socket);
-void http_connection_unref(struct http_connection *connection);
+/* For http_connection_unref(): the last reference has gone. */
+void http_connection_free(struct http_connection *connection);
+
+static inline void http_connection_unref(struct http_connection *connection)
+{
+    if (atomic_fetch_sub(&connection->refs, 1) == 1) {
+        http_connection_free(connection);
+    }
+}
+
 /* Determines the peer, once. */
 void http_connection_identify(struct http_connection *connection);
-/* The other end's address without its port; "" for the Unix socket. */
-void http_connection_peer(const struct http_connection *connection,
-                          char ret_text[INET6_ADDRSTRLEN]);
+
+/* "127.0.0.1", "::1", or "unix" for the owner's socket; or absent. */
+static inline struct ng_str http_connection_remote(const struct http_connection *connection)
+{
+    if (connection->auth.way == AUTH_SOCKET) {
+        return ng_str_of("unix");
+    }
+    return str_or(ng_str_of(connection->peer_text), str_make(NULL, 0));
+}
 
 void http_request_enter(struct http_request *request, enum http_state state);
 static inline bool http_request_is_left(const struct http_request *request)
@@ -173,6 +194,21 @@ static inline bool http_request_is_left(const struct http_request *request)
 static inline bool http_request_is_answered(const struct http_request *request)
 {
     return request->state == HTTP_STATE_ANSWERED || request->state == HTTP_STATE_LEFT_ANSWERED;
+}
+
+/* 0: its client had left. */
+static inline int http_request_status(const struct http_request *request)
+{
+    return http_request_is_answered(request) ? request->reply.status : 0;
+}
+
+/* The body. */
+static inline struct ng_str http_request_text(const struct http_request *request)
+{
+    if (request->body == NULL) {
+        return ng_str_of("");
+    }
+    return str_make(request->body->data, request->body->len);
 }
 
 /* Called with the request line; forgets the request before. */
@@ -201,9 +237,19 @@ void http_request_call_done(struct call *call, void *user);
 /* A call made for this request, with its caller. NULL: the failure is in the reply. */
 struct call *http_request_call(struct http_request *request);
 
-void http_connection_phase(struct http_connection *connection, enum http_phase phase);
-
 /* Milliseconds of CLOCK_MONOTONIC, good to a few. */
-long long http_now_ms(void);
+static inline long long http_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static inline void http_connection_phase(struct http_connection *connection,
+                                         enum http_phase phase)
+{
+    atomic_store_explicit(&connection->since_ms, http_now_ms(), memory_order_relaxed);
+    atomic_store_explicit(&connection->phase, phase, memory_order_release);
+}
 
 #endif

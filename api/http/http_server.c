@@ -143,19 +143,6 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     }
 }
 
-/*
- * libmicrohttpd makes a record of each parameter of a query in the connection's memory, and
- * where that is used up the request hangs until it times out. Nothing here reads these records,
- * so the library sees an empty query (the text is its own copy).
- */
-static void hide_query(const char *uri)
-{
-    char *mark = (char *)(uintptr_t)strchr(uri, '?');
-    if (mark != NULL) {
-        mark[1] = '\0';
-    }
-}
-
 /* The request line, before libmicrohttpd decodes it. The result is the request's context. */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -165,7 +152,13 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
         atomic_store_explicit(&connection->asked, true, memory_order_relaxed);
         http_connection_phase(connection, HTTP_PHASE_HEAD);
         http_request_begin(&connection->request, uri);
-        hide_query(uri);
+        /* libmicrohttpd makes a record of each parameter of a query in the connection's memory,
+         * and where that is used up the request hangs until it times out. Nothing reads these
+         * records, so the library sees an empty query (the text is its own copy). */
+        char *mark = (char *)(uintptr_t)strchr(uri, '?');
+        if (mark != NULL) {
+            mark[1] = '\0';
+        }
     }
     return connection;
 }
@@ -197,7 +190,10 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
             request->sent = http_stream_bytes(connection->stream);
             http_monitor_unstream(&connection->server->monitor, connection);
         }
-        http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+        metrics_http(request->gateway->metrics, http_request_status(request));
+        if (request->access.started_ns != 0) {
+            http_access_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+        }
         http_request_end(request);
         http_connection_phase(connection, HTTP_PHASE_WAITING);
     }
@@ -239,11 +235,6 @@ static void suspend(struct http_request *request)
     } else if (atomic_load(&connection->server->stopping)) {
         (void)http_request_abandon(request);
     }
-}
-
-void http_server_resume(struct http_request *request)
-{
-    MHD_resume_connection(request->connection->mhd);
 }
 
 /* The request is complete: run it, or finish the pending answer. */

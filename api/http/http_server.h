@@ -50,7 +50,4 @@ int http_server_set_names(struct http_server *server, const struct config *confi
                           struct ng_str listen_host, unsigned listen_port);
 void http_server_free_names(struct http_server *server);
 
-/* Lets a suspended connection go on. */
-void http_server_resume(struct http_request *request);
-
 #endif

@@ -26,36 +26,25 @@ static int fault_set(struct http_fault *fault, int rc, bool fatal, const char *f
     return rc;
 }
 
-static bool is_digit(char c)
+/* The first byte that is no token character of RFC 9110; name.len: there is none. The dash
+ * comes first because names are full of it. */
+static size_t token_end(struct ng_str name)
 {
-    return c >= '0' && c <= '9';
-}
-
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* RFC 9110 token characters; the dash comes first because names are full of it. */
-static bool is_token(char c)
-{
-    return is_alpha(c) || c == '-' || is_digit(c) ||
-           (c != '\0' && strchr("!#$%&'*+.^_`|~", c) != NULL);
+    size_t at = 0;
+    while (at < name.len) {
+        char c = name.data[at];
+        if (!str_is_alpha(c) && c != '-' && !str_is_digit(c) &&
+            (c == '\0' || strchr("!#$%&'*+.^_`|~", c) == NULL)) {
+            break;
+        }
+        at++;
+    }
+    return at;
 }
 
 bool http_is_token(struct ng_str name)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        if (!is_token(name.data[i])) {
-            return false;
-        }
-    }
-    return name.len > 0;
-}
-
-static bool is_control(char c)
-{
-    return (unsigned char)c < 0x20 || c == 0x7f;
+    return name.len > 0 && token_end(name) == name.len;
 }
 
 static const struct {
@@ -106,7 +95,7 @@ int http_decode(struct ng_str text, char *out, size_t *ret_len)
             c = (char)(high * 16 + low);
             i += 2;
         }
-        if (is_control(c)) {
+        if (str_is_control(c)) {
             return NG_EINVAL;
         }
         out[len++] = c;
@@ -137,7 +126,7 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
                          "The request target must be a path that begins with /");
     }
     for (size_t i = 0; i < len; i++) {
-        if (is_control(raw[i]) || raw[i] == ' ' || raw[i] == '#') {
+        if (str_is_control(raw[i]) || raw[i] == ' ' || raw[i] == '#') {
             return fault_set(fault, NG_EINVAL, true,
                              "The request target has the byte 0x%02x at offset %zu, which must "
                              "be percent-encoded",
@@ -248,16 +237,14 @@ static const struct header known[] = {
 
 static int header_chars(struct ng_str name, struct ng_str value, struct http_fault *fault)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        if (!is_token(name.data[i])) {
-            return fault_set(fault, NG_EINVAL, true,
-                             "The name of header %.*s has the byte 0x%02x",
-                             name.len > SHOWN_MAX ? SHOWN_MAX : (int)name.len, name.data,
-                             (unsigned)(unsigned char)name.data[i]);
-        }
+    size_t end = token_end(name);
+    if (end < name.len) {
+        return fault_set(fault, NG_EINVAL, true, "The name of header %.*s has the byte 0x%02x",
+                         name.len > SHOWN_MAX ? SHOWN_MAX : (int)name.len, name.data,
+                         (unsigned)(unsigned char)name.data[end]);
     }
     for (size_t i = 0; i < value.len; i++) {
-        if (is_control(value.data[i]) && value.data[i] != '\t') {
+        if (str_is_control(value.data[i]) && value.data[i] != '\t') {
             return fault_set(fault, NG_EINVAL, true,
                              "The value of header %.*s has the byte 0x%02x",
                              name.len > SHOWN_MAX ? SHOWN_MAX : (int)name.len, name.data,
@@ -284,6 +271,58 @@ static int header_take(struct http_headers *headers, const struct header *header
     return NG_OK;
 }
 
+/* Headers that only a proxy, a load balancer or a content network adds, in lower case; with an
+ * ellipsis: all that begin so. */
+static const char *const proxy_headers[] = {
+    "via",
+    "forwarded",
+    "forwarded-for",
+    "x-forwarded...",
+    "x-original-...",
+    "x-envoy-...",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-proxyuser-ip",
+    "x-remote-addr",
+    "x-remote-ip",
+    "x-azure-clientip",
+    "x-azure-socketip",
+    "x-appengine-user-ip",
+    "client-ip",
+    "proxy-client-ip",
+    "wl-proxy-client-ip",
+    "true-client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-ray",
+    "cdn-loop",
+};
+
+/* The name of a header that only a proxy adds, or the beginning of its name and "...". NULL: it
+ * is none of them. */
+static const char *proxy_header(struct ng_str name)
+{
+    for (size_t i = 0; i < NG_COUNT(proxy_headers); i++) {
+        const char *header = proxy_headers[i];
+        if (name.len == 0 || (name.data[0] | 0x20) != header[0]) {
+            continue; /* nearly always */
+        }
+        size_t len = strlen(header);
+        bool is_prefix = header[len - 1] == '.';
+        if (is_prefix) {
+            len -= strlen("...");
+        }
+        if ((name.len == len || (is_prefix && name.len > len)) &&
+            strncasecmp(name.data, header, len) == 0) {
+            return header;
+        }
+    }
+    return NULL;
+}
+
 int http_check_header(struct http_headers *headers, struct ng_str name, struct ng_str value,
                       struct http_fault *fault)
 {
@@ -301,7 +340,7 @@ int http_check_header(struct http_headers *headers, struct ng_str name, struct n
             return header_take(headers, header, value, fault);
         }
     }
-    const char *proxy = http_proxy_header(name);
+    const char *proxy = proxy_header(name);
     if (proxy != NULL) {
         headers->proxied = proxy;
     }
@@ -408,7 +447,7 @@ bool http_request_id_valid(struct ng_str id)
     }
     for (size_t i = 0; i < id.len; i++) {
         char c = id.data[i];
-        if (!is_alpha(c) && !is_digit(c) && strchr("._:@/+=-", c) == NULL) {
+        if (!str_is_alpha(c) && !str_is_digit(c) && strchr("._:@/+=-", c) == NULL) {
             return false;
         }
     }
@@ -475,7 +514,8 @@ bool http_parse_authority(struct ng_str text, struct http_authority *ret)
     }
     for (size_t i = 0; i < ret->host.len; i++) {
         char c = ret->host.data[i];
-        if (!is_alpha(c) && !is_digit(c) && strchr(ret->bracketed ? ":.%" : ".-_", c) == NULL) {
+        if (!str_is_alpha(c) && !str_is_digit(c) &&
+            strchr(ret->bracketed ? ":.%" : ".-_", c) == NULL) {
             return false;
         }
     }

@@ -74,9 +74,6 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
 /* The next parameter of a query: false at its end. Name and value as sent. */
 bool http_query_next(struct ng_str *query, struct ng_str *ret_name, struct ng_str *ret_value);
 
-/* The name of a header that only a proxy adds, or the beginning of its name and "...". NULL: it
- * is none of them. */
-const char *http_proxy_header(struct ng_str name);
 /* One header line, in order; headers zeroed before the first. Not NG_OK: refused. */
 int http_check_header(struct http_headers *headers, struct ng_str name, struct ng_str value,
                       struct http_fault *fault);

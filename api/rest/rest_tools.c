@@ -85,16 +85,12 @@ int rest_tools_show(struct http_request *request)
 
 /* ---- calling ---- */
 
-static bool is_large(const struct result *result)
-{
-    return result->text.len > BUILD_INLINE_BYTES || result->parts != NULL;
-}
-
 /* On whichever thread the call ended. */
 static void call_done(struct call *call, void *user)
 {
     struct http_request *request = user;
-    if (call->final.rc == NG_OK && is_large(&call->final)) {
+    bool is_large = call->final.text.len > BUILD_INLINE_BYTES || call->final.parts != NULL;
+    if (call->final.rc == NG_OK && is_large) {
         content_print_result(&request->built, &call->final);
     }
     http_request_done(request);

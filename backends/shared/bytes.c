@@ -4,12 +4,7 @@
 
 #include "core/base/minmax.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/base/minmax.h"
-
-static int bytes_reserve(struct bytes *bytes, size_t more)
+int bytes_reserve_more(struct bytes *bytes, size_t more)
 {
     if (more > SIZE_MAX / 4 || bytes->len > SIZE_MAX / 4) {
         bytes->rc = NG_ETOOLARGE;
@@ -18,9 +13,6 @@ static int bytes_reserve(struct bytes *bytes, size_t more)
         return bytes->rc;
     }
     size_t need = bytes->len + more;
-    if (need <= bytes->cap) {
-        return NG_OK;
-    }
     size_t cap = size_max(bytes->cap, 64);
     while (cap < need) {
         cap += cap / 2;
@@ -35,26 +27,9 @@ static int bytes_reserve(struct bytes *bytes, size_t more)
     return NG_OK;
 }
 
-int bytes_add(struct bytes *bytes, const void *data, size_t len)
-{
-    int rc = bytes_reserve(bytes, len);
-    if (rc == NG_OK && len > 0) {
-        memcpy(bytes->data + bytes->len, data, len);
-        bytes->len += len;
-    }
-    return rc;
-}
-
 int bytes_add_c(struct bytes *bytes, const char *text)
 {
     return bytes_add(bytes, text, strlen(text));
-}
-
-int bytes_set(struct bytes *bytes, struct ng_str data)
-{
-    bytes->len = 0;
-    bytes->rc = NG_OK;
-    return bytes_add(bytes, data.data, data.len);
 }
 
 int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_str inserted)
@@ -75,10 +50,4 @@ int bytes_splice(struct bytes *bytes, uint64_t at, uint64_t removed, struct ng_s
     }
     bytes->len = (size_t)at + inserted.len + tail;
     return NG_OK;
-}
-
-void bytes_done(struct bytes *bytes)
-{
-    free(bytes->data);
-    memset(bytes, 0, sizeof(*bytes));
 }

@@ -4,9 +4,12 @@
 #include "db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/minmax.h"
@@ -153,44 +156,6 @@ int conn_run(struct conn *conn, sqlite3_stmt *stmt)
     return rc;
 }
 
-int conn_exec(struct conn *conn, enum statement which)
-{
-    return conn_run(conn, conn_stmt(conn, which));
-}
-
-int bind_text(sqlite3_stmt *stmt, int index, struct ng_str text)
-{
-    return sqlite3_bind_text64(stmt, index, text.data != NULL ? text.data : "", text.len,
-                               SQLITE_STATIC, SQLITE_UTF8);
-}
-
-int bind_blob(sqlite3_stmt *stmt, int index, struct ng_str bytes)
-{
-    return sqlite3_bind_blob64(stmt, index, bytes.data != NULL ? bytes.data : "", bytes.len,
-                               SQLITE_STATIC);
-}
-
-int bind_u64(sqlite3_stmt *stmt, int index, uint64_t number)
-{
-    return sqlite3_bind_int64(stmt, index,
-                              number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number);
-}
-
-struct ng_str column_str(sqlite3_stmt *stmt, int column)
-{
-    if (sqlite3_column_type(stmt, column) == SQLITE_NULL) {
-        return str_of(NULL, 0);
-    }
-    const void *data = sqlite3_column_blob(stmt, column);
-    int len = sqlite3_column_bytes(stmt, column);
-    return str_of(data != NULL && len > 0 ? data : "", len > 0 ? (size_t)len : 0);
-}
-
-uint64_t column_u64(sqlite3_stmt *stmt, int column)
-{
-    return (uint64_t)i64_max(sqlite3_column_int64(stmt, column), 0);
-}
-
 /* Is the disk full? Quotas and file size limits are reported as plain I/O errors. */
 bool conn_lacks_room(const struct conn *conn, int rc)
 {
@@ -317,30 +282,6 @@ static void gate_leave_reader(struct db *db)
     if (db->memory) {
         lock_take(&db->gate_lock);
         db->gate_readers--;
-        pthread_cond_broadcast(&db->gate_moved);
-        lock_release(&db->gate_lock);
-    }
-}
-
-void gate_enter_writer(struct db *db)
-{
-    if (db->memory) {
-        lock_take(&db->gate_lock);
-        db->gate_waiting++;
-        while (db->gate_readers > 0 || db->gate_writing) {
-            lock_wait(&db->gate_moved, &db->gate_lock);
-        }
-        db->gate_waiting--;
-        db->gate_writing = true;
-        lock_release(&db->gate_lock);
-    }
-}
-
-void gate_leave_writer(struct db *db)
-{
-    if (db->memory) {
-        lock_take(&db->gate_lock);
-        db->gate_writing = false;
         pthread_cond_broadcast(&db->gate_moved);
         lock_release(&db->gate_lock);
     }
@@ -474,4 +415,106 @@ void readers_close(struct db *db)
         db->readers = conn->next;
         conn_close(conn);
     }
+}
+
+void gate_enter_writer(struct db *db)
+{
+    lock_take(&db->gate_lock);
+    db->gate_waiting++;
+    while (db->gate_readers > 0 || db->gate_writing) {
+        lock_wait(&db->gate_moved, &db->gate_lock);
+    }
+    db->gate_waiting--;
+    db->gate_writing = true;
+    lock_release(&db->gate_lock);
+}
+
+void gate_leave_writer(struct db *db)
+{
+    lock_take(&db->gate_lock);
+    db->gate_writing = false;
+    pthread_cond_broadcast(&db->gate_moved);
+    lock_release(&db->gate_lock);
+}
+
+/* ---- the files: do their names still lead to them? ---- */
+
+static int log_path(const struct db *db, char path[DB_PATH_MAX + 8])
+{
+    return snprintf(path, DB_PATH_MAX + 8, "%s-wal", db->path);
+}
+
+int disk_hold_files(struct db *db, char *error, size_t error_max)
+{
+    char log[DB_PATH_MAX + 8];
+    (void)log_path(db, log);
+    if (db->memory) {
+        return NG_OK;
+    }
+    /* An O_PATH descriptor can be closed without releasing the POSIX locks of sqlite. */
+    db->file_fd = open(db->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    db->log_fd = open(log, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (db->file_fd < 0 || (db->log_fd < 0 && errno != ENOENT)) {
+        (void)snprintf(error, error_max,
+                       "%.400s cannot be kept open (error %d): check that it exists, and the "
+                       "limit of open files",
+                       db->path, errno);
+        return NG_EUNAVAILABLE;
+    }
+    return NG_OK;
+}
+
+void disk_release_files(struct db *db)
+{
+    if (db->file_fd >= 0) {
+        (void)close(db->file_fd);
+    }
+    if (db->log_fd >= 0) {
+        (void)close(db->log_fd);
+    }
+}
+
+/* Compares the numbers of both descriptor and name each time: some file systems do not give a
+ * file a lasting number. */
+static int check_file(const char *path, int fd, char *error, size_t error_max)
+{
+    struct stat named;
+    struct stat held;
+    int number = 0;
+    if (stat(path, &named) != 0 || fstat(fd, &held) != 0) {
+        number = errno;
+    }
+    if (number == ENOENT || number == ENOTDIR) {
+        (void)snprintf(error, error_max,
+                       "%.350s is gone: put it back, or stop the gateway and restore it from a "
+                       "backup",
+                       path);
+    } else if (number != 0) {
+        (void)snprintf(error, error_max,
+                       "%.400s cannot be checked (error %d): check its folder", path, number);
+    } else if (named.st_dev != held.st_dev || named.st_ino != held.st_ino ||
+               held.st_nlink == 0) {
+        (void)snprintf(error, error_max,
+                       "%.300s is another file than the one that the gateway opened: restart "
+                       "it to serve that file, or put the opened one back",
+                       path);
+    } else {
+        return NG_OK;
+    }
+    return NG_EUNAVAILABLE;
+}
+
+int disk_check_files(const struct db *db, char *error, size_t error_max)
+{
+    char log[DB_PATH_MAX + 8];
+    /* A store in memory has no files; while the store is opened they are not known yet. */
+    int rc = NG_OK;
+    if (db->file_fd >= 0) {
+        rc = check_file(db->path, db->file_fd, error, error_max);
+    }
+    if (rc == NG_OK && db->log_fd >= 0) {
+        (void)log_path(db, log);
+        rc = check_file(log, db->log_fd, error, error_max);
+    }
+    return rc;
 }

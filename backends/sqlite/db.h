@@ -286,12 +286,48 @@ void wal_follow(struct conn *writer);
 sqlite3_stmt *conn_stmt(struct conn *conn, enum statement which);
 /* Runs a statement to its end. SQLITE_OK or the error. */
 int conn_run(struct conn *conn, sqlite3_stmt *stmt);
-int conn_exec(struct conn *conn, enum statement which);
-int bind_text(sqlite3_stmt *stmt, int index, struct ng_str text);
-int bind_blob(sqlite3_stmt *stmt, int index, struct ng_str bytes);
-int bind_u64(sqlite3_stmt *stmt, int index, uint64_t number);
-struct ng_str column_str(sqlite3_stmt *stmt, int column);
-uint64_t column_u64(sqlite3_stmt *stmt, int column);
+static inline int conn_exec(struct conn *conn, enum statement which)
+{
+    return conn_run(conn, conn_stmt(conn, which));
+}
+
+static inline int bind_text(sqlite3_stmt *stmt, int index, struct ng_str text)
+{
+    return sqlite3_bind_text64(stmt, index, text.data != NULL ? text.data : "", text.len,
+                               SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static inline int bind_blob(sqlite3_stmt *stmt, int index, struct ng_str bytes)
+{
+    return sqlite3_bind_blob64(stmt, index, bytes.data != NULL ? bytes.data : "", bytes.len,
+                               SQLITE_STATIC);
+}
+
+static inline int bind_u64(sqlite3_stmt *stmt, int index, uint64_t number)
+{
+    return sqlite3_bind_int64(stmt, index,
+                              number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number);
+}
+
+static inline struct ng_str column_str(sqlite3_stmt *stmt, int column)
+{
+    if (sqlite3_column_type(stmt, column) == SQLITE_NULL) {
+        return str_of(NULL, 0);
+    }
+    const void *data = sqlite3_column_blob(stmt, column);
+    int len = sqlite3_column_bytes(stmt, column);
+    return str_of(data != NULL && len > 0 ? data : "", len > 0 ? (size_t)len : 0);
+}
+
+static inline uint64_t column_u64(sqlite3_stmt *stmt, int column)
+{
+    sqlite3_int64 number = sqlite3_column_int64(stmt, column);
+    if (number < 0) {
+        return 0;
+    }
+    return (uint64_t)number;
+}
+
 /* The NG_E... code of the last error, and a message: the failed step, the place, the remedy. */
 int conn_error(struct conn *conn, const char *doing, char *error, size_t error_max);
 int conn_fail(struct conn *conn, struct ng_call *call, const char *doing);
@@ -319,7 +355,7 @@ bool disk_takes_copy(struct conn *writer);
 /* Free bytes that a retry of the running transaction needs. With the writer lock. */
 uint64_t disk_need(struct db *db);
 
-/* writer_lock.c */
+/* writer.c */
 void writer_lock(struct db *db);
 void writer_unlock(struct db *db);
 /* Short transactions of upkeep and the search index. `durable` false: not synced, as the work
@@ -349,7 +385,7 @@ const struct db_field *collection_field(const struct db_collection *collection,
                                         struct ng_str name, bool sortable);
 void collections_free(struct db *db);
 
-/* values.c: the fields of a document as one blob, and SQL functions over it */
+/* collections.c: the fields of a document as one blob, and SQL functions over it */
 int values_encode(const struct db_collection *collection, const struct ng_field_value *fields,
                   size_t count, bool deleted, struct bytes *out);
 struct value {
@@ -392,7 +428,7 @@ struct job {
 /* Commits the jobs in one transaction; sets rc and the message of each. */
 void writer_commit(struct db *db, struct job *jobs);
 
-/* txn.c, txn_flush.c: also for import */
+/* txn.c: also for import */
 struct touched;
 struct txn;
 struct txn *txn_new(struct db *db);

@@ -2,19 +2,16 @@
 /* arena.c - blocks of doubling size, freed together; and the allocation hook of all our own
  * code. */
 #include "arena.h"
+#include "minmax.h"
 
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
 #define ARENA_FIRST_BLOCK ((size_t)8 * 1024)
 #define ARENA_LARGEST_STEP ((size_t)1024 * 1024)
-#define ARENA_ALIGN _Alignof(max_align_t)
 
 /* Each heap of the C library keeps what its threads have freed from the others: with one for
  * each thread, the document cache would come to lie in all of them in turn. */
@@ -24,53 +21,13 @@
 #define ALLOC_MAPPED (1024 * 1024)
 #define ALLOC_KEPT (2 * 1024 * 1024)
 
-struct arena_block {
-    struct arena_block *next;
-    size_t size;
-    size_t used;
-    max_align_t data[];
-};
-
 /* Test hook: see alloc_fail_after(). A mutable global by need: allocation has no context. */
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
-static atomic_long alloc_countdown = -1;
+atomic_long alloc_countdown = -1;
 
 void alloc_fail_after(long count)
 {
     atomic_store(&alloc_countdown, count);
-}
-
-static bool alloc_must_fail(void)
-{
-    long left = atomic_load_explicit(&alloc_countdown, memory_order_relaxed);
-    if (left < 0) {
-        return false;
-    }
-    return atomic_fetch_sub(&alloc_countdown, 1) == 0;
-}
-
-void *alloc_bytes(size_t bytes)
-{
-    if (alloc_must_fail()) {
-        return NULL;
-    }
-    return malloc(bytes);
-}
-
-void *alloc_zeroed(size_t count, size_t bytes)
-{
-    if (alloc_must_fail()) {
-        return NULL;
-    }
-    return calloc(count, bytes);
-}
-
-void *alloc_resize(void *memory, size_t bytes)
-{
-    if (alloc_must_fail()) {
-        return NULL;
-    }
-    return realloc(memory, bytes);
 }
 
 void alloc_settle(void)
@@ -87,16 +44,6 @@ void alloc_trim(void)
 #ifdef __GLIBC__
     (void)malloc_trim(0);
 #endif
-}
-
-void arena_init(struct arena *arena, size_t max)
-{
-    arena->blocks = NULL;
-    arena->used = 0;
-    arena->max = max;
-    arena->first = 0;
-    arena->failed = false;
-    arena->oom = false;
 }
 
 void arena_done(struct arena *arena)
@@ -135,73 +82,33 @@ void arena_reset(struct arena *arena)
     arena->oom = false;
 }
 
-static struct arena_block *arena_add_block(struct arena *arena, size_t bytes)
+void *arena_alloc_block(struct arena *arena, size_t bytes)
 {
-    size_t first = ARENA_FIRST_BLOCK;
-    if (arena->first != 0) {
-        first = arena->first;
+    size_t need = arena_step(bytes);
+    if (bytes > SIZE_MAX / 2 ||
+        (arena->max != 0 && (need > arena->max || arena->used > arena->max - need))) {
+        arena->failed = true;
+        return NULL;
     }
-    size_t size = first;
+    size_t size = ARENA_FIRST_BLOCK;
     if (arena->blocks != NULL) {
         size = arena->blocks->size * 2;
+    } else if (arena->first != 0) {
+        size = arena->first;
     }
-    if (size > ARENA_LARGEST_STEP) {
-        size = ARENA_LARGEST_STEP;
-    }
-    if (size < bytes) {
-        size = bytes;
-    }
+    size = size_max(size_min(size, ARENA_LARGEST_STEP), need);
     struct arena_block *block = alloc_bytes(sizeof(*block) + size);
     if (block == NULL) {
+        arena->failed = true;
         arena->oom = true;
         return NULL;
     }
     block->next = arena->blocks;
     block->size = size;
-    block->used = 0;
+    block->used = need;
     arena->blocks = block;
-    return block;
-}
-
-static void *arena_take(struct arena *arena, size_t bytes)
-{
-    if (bytes > SIZE_MAX / 2) {
-        return NULL;
-    }
-    size_t need = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-    if (need == 0) {
-        need = ARENA_ALIGN;
-    }
-    if (arena->max != 0 && (need > arena->max || arena->used > arena->max - need)) {
-        return NULL;
-    }
-    struct arena_block *block = arena->blocks;
-    if (block == NULL || block->size - block->used < need) {
-        block = arena_add_block(arena, need);
-        if (block == NULL) {
-            return NULL;
-        }
-    }
-    void *memory = (char *)block->data + block->used;
-    block->used += need;
     arena->used += need;
-    return memory;
-}
-
-void *arena_alloc(struct arena *arena, size_t bytes)
-{
-    void *memory = arena_take(arena, bytes);
-    arena->failed = arena->failed || memory == NULL;
-    return memory;
-}
-
-void *arena_zalloc(struct arena *arena, size_t bytes)
-{
-    void *memory = arena_alloc(arena, bytes);
-    if (memory != NULL) {
-        memset(memory, 0, bytes);
-    }
-    return memory;
+    return block->data;
 }
 
 struct ng_str arena_copy(struct arena *arena, struct ng_str text)

@@ -3,8 +3,6 @@
 #include "buf.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "arena.h"
 #include "minmax.h"
@@ -13,31 +11,6 @@
 
 /* First allocation: most answers fit, and malloc has such sizes at hand. */
 #define BUF_FIRST 1000
-
-void buf_init(struct buf *buf, size_t max)
-{
-    memset(buf, 0, sizeof(*buf));
-    buf->max = max;
-}
-
-void buf_done(struct buf *buf)
-{
-    free(buf->data);
-    buf->data = NULL;
-    buf->len = 0;
-    buf->cap = 0;
-}
-
-void buf_clear(struct buf *buf)
-{
-    buf_cut(buf, 0);
-}
-
-void buf_cut(struct buf *buf, size_t len)
-{
-    buf->len = len;
-    buf->rc = NG_OK;
-}
 
 int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted)
 {
@@ -56,8 +29,15 @@ int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserte
     return NG_OK;
 }
 
-static int buf_grow(struct buf *buf, size_t need)
+char *buf_reserve_more(struct buf *buf, size_t len)
 {
+    if (buf->rc == NG_OK && (len > buf->max || buf->len > buf->max - len)) {
+        buf->rc = NG_ETOOLARGE;
+    }
+    if (buf->rc != NG_OK) {
+        return NULL;
+    }
+    size_t need = buf->len + len + 1;
     size_t cap = size_max(buf->cap, BUF_FIRST);
     while (cap < need) {
         if (cap > SIZE_MAX / 2) {
@@ -72,54 +52,11 @@ static int buf_grow(struct buf *buf, size_t need)
         if (buf->oom != NULL) {
             *buf->oom = true;
         }
-        return buf->rc;
+        return NULL;
     }
     buf->data = data;
     buf->cap = cap;
-    return NG_OK;
-}
-
-char *buf_reserve(struct buf *buf, size_t len)
-{
-    if (buf->rc != NG_OK) {
-        return NULL;
-    }
-    if (len > buf->max || buf->len > buf->max - len) {
-        buf->rc = NG_ETOOLARGE;
-        return NULL;
-    }
-    if (buf->cap - buf->len < len + 1 && buf_grow(buf, buf->len + len + 1) != NG_OK) {
-        return NULL;
-    }
-    return buf->data + buf->len;
-}
-
-int buf_add(struct buf *buf, const void *data, size_t len)
-{
-    char *to = buf_reserve(buf, len);
-    if (to == NULL) {
-        return buf->rc;
-    }
-    if (len > 0) {
-        memcpy(to, data, len);
-        buf->len += len;
-    }
-    return NG_OK;
-}
-
-int buf_add_str(struct buf *buf, struct ng_str text)
-{
-    return buf_add(buf, text.data, text.len);
-}
-
-int buf_add_c(struct buf *buf, const char *text)
-{
-    return buf_add(buf, text, strlen(text));
-}
-
-int buf_add_char(struct buf *buf, char c)
-{
-    return buf_add(buf, &c, 1);
+    return data + buf->len;
 }
 
 int buf_add_number(struct buf *buf, uint64_t number)
@@ -159,19 +96,6 @@ int buf_printf(struct buf *buf, const char *format, ...)
     return rc;
 }
 
-enum json_class { JSON_PLAIN, JSON_ESCAPE, JSON_LONG };
-
-static enum json_class json_class_of(unsigned char c)
-{
-    if (c >= 0x80) {
-        return JSON_LONG;
-    }
-    if (c < 0x20 || c == '"' || c == '\\') {
-        return JSON_ESCAPE;
-    }
-    return JSON_PLAIN;
-}
-
 static int buf_add_json_escape(struct buf *buf, unsigned char c)
 {
     switch (c) {
@@ -194,20 +118,6 @@ static int buf_add_json_escape(struct buf *buf, unsigned char c)
     }
 }
 
-/* How many of the next eight bytes stand for themselves until one that does not: printable
- * ASCII but for the quote and the backslash. */
-static size_t json_plain_bytes(const unsigned char *at)
-{
-    uint64_t word = str_word(at);
-    uint64_t control = (word - STR_ONES * 0x20) & ~word;
-    uint64_t marks = (str_word_mark(word, '"') | str_word_mark(word, '\\') | control | word) &
-                     (STR_ONES << 7);
-    if (marks == 0) {
-        return sizeof(word);
-    }
-    return str_word_first(marks);
-}
-
 /* Copies whole characters that stand for themselves, up to the first that does not. `to` has
  * room for all that is left. */
 static size_t json_copy_plain(char *to, const unsigned char *at, size_t left)
@@ -215,18 +125,19 @@ static size_t json_copy_plain(char *to, const unsigned char *at, size_t left)
     size_t run = 0;
     while (run < left) {
         if (left - run >= sizeof(uint64_t)) {
-            size_t plain = json_plain_bytes(at + run);
+            uint64_t marks = str_word_unprintable(str_word(at + run));
             memcpy(to + run, at + run, sizeof(uint64_t));
-            run += plain;
-            if (plain == sizeof(uint64_t)) {
+            if (marks == 0) {
+                run += sizeof(uint64_t);
                 continue;
             }
+            run += str_word_first(marks);
         }
-        enum json_class class = json_class_of(at[run]);
-        if (class == JSON_ESCAPE) {
-            break;
+        unsigned char c = at[run];
+        size_t len = 0;
+        if (c >= 0x20 && c != '"' && c != '\\') {
+            len = utf8_length(str_make((const char *)at, left), run);
         }
-        size_t len = utf8_length(str_make((const char *)at, left), run);
         if (len == 0) {
             break;
         }
@@ -253,7 +164,7 @@ int buf_add_json(struct buf *buf, struct ng_str text)
         at += run;
         left -= run;
         if (left > 0) {
-            if (json_class_of(at[0]) == JSON_LONG) {
+            if (at[0] >= 0x80) {
                 buf_add_c(buf, UTF8_REPLACEMENT);
             } else {
                 buf_add_json_escape(buf, at[0]);
@@ -263,15 +174,6 @@ int buf_add_json(struct buf *buf, struct ng_str text)
         }
     }
     return buf_add_char(buf, '"');
-}
-
-const char *buf_cstr(struct buf *buf)
-{
-    if (buf->data == NULL) {
-        return "";
-    }
-    buf->data[buf->len] = '\0';
-    return buf->data;
 }
 
 char *buf_take(struct buf *buf, size_t *ret_len)

@@ -22,11 +22,11 @@
 /* Process-wide by contract: the level, the format (-1: not set, see log_format_now) and the
  * switches. */
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
-static atomic_int log_level_now = NG_LOG_INFO;
+atomic_int log_level_now = NG_LOG_INFO;
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static atomic_int log_format_set = -1;
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
-static atomic_bool log_switches[LOG_KINDS];
+atomic_bool log_switches[LOG_KINDS];
 
 struct log_line {
     size_t len;
@@ -41,11 +41,6 @@ void log_set_level(enum ng_level level)
 void log_set_format(enum log_format format)
 {
     atomic_store_explicit(&log_format_set, (int)format, memory_order_relaxed);
-}
-
-bool log_enabled(enum ng_level level)
-{
-    return (int)level <= atomic_load_explicit(&log_level_now, memory_order_relaxed);
 }
 
 static enum log_format log_format_now(void)
@@ -74,11 +69,6 @@ bool log_is_json(void)
 void log_set_switch(enum log_kind kind, bool on)
 {
     atomic_store_explicit(&log_switches[kind], on, memory_order_relaxed);
-}
-
-bool log_switched_on(enum log_kind kind)
-{
-    return atomic_load_explicit(&log_switches[kind], memory_order_relaxed);
 }
 
 static const char *log_level_name(enum ng_level level)

@@ -5,6 +5,7 @@
 #define NOTEGATE_CORE_LOG_H
 
 #include <stdarg.h>
+#include <stdatomic.h>
 
 #include "notegate/plugin.h"
 
@@ -21,11 +22,24 @@ enum log_kind {
  * else JSON. */
 void log_set_level(enum ng_level level);
 void log_set_format(enum log_format format);
-bool log_enabled(enum ng_level level);
 bool log_is_json(void);
 /* log.access, log.audit; LOG_AUDIT_KEYED while log.audit is not set. Default: off. */
 void log_set_switch(enum log_kind kind, bool on);
-bool log_switched_on(enum log_kind kind);
+
+/* For the two below only. */
+extern atomic_int log_level_now;
+extern atomic_bool log_switches[LOG_KINDS];
+
+static inline bool log_enabled(enum ng_level level)
+{
+    return (int)level <= atomic_load_explicit(&log_level_now, memory_order_relaxed);
+}
+
+static inline bool log_switched_on(enum log_kind kind)
+{
+    return atomic_load_explicit(&log_switches[kind], memory_order_relaxed);
+}
+
 /* `where`: "store", "http", a plugin's name. Line feeds in the message are escaped. Never
  * blocks once log_queue_start() was called; before that, for one write(2). */
 void log_write(enum ng_level level, const char *where, const char *format, ...)

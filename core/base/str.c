@@ -20,37 +20,20 @@ struct ng_str str_trim(struct ng_str text)
     return text;
 }
 
-int str_compare(struct ng_str a, struct ng_str b)
-{
-    size_t len = size_min(a.len, b.len);
-    int order = 0;
-    if (len > 0) {
-        order = memcmp(a.data, b.data, len);
-    }
-    if (order == 0) {
-        order = (a.len > b.len) - (a.len < b.len);
-    }
-    return order;
-}
-
-static uint64_t str_mix(uint64_t hash, uint64_t word)
-{
-    hash ^= word * UINT64_C(0x9e3779b97f4a7c15);
-    hash = (hash << 27) | (hash >> 37);
-    return hash * UINT64_C(0xbf58476d1ce4e5b9);
-}
-
 uint64_t str_hash(struct ng_str text)
 {
+    static const char seed = 0;
     /* Seeded by where the program was mapped, so that callers cannot aim at one bucket. */
-    uint64_t hash = (uint64_t)(uintptr_t)&str_mix ^ (text.len * UINT64_C(0x94d049bb133111eb));
+    uint64_t hash = (uint64_t)(uintptr_t)&seed ^ (text.len * UINT64_C(0x94d049bb133111eb));
     const char *at = text.data;
     size_t left = text.len;
     while (left > 0) {
         uint64_t word = 0;
         size_t len = size_min(left, sizeof(word));
         memcpy(&word, at, len);
-        hash = str_mix(hash, word);
+        hash ^= word * UINT64_C(0x9e3779b97f4a7c15);
+        hash = (hash << 27) | (hash >> 37);
+        hash *= UINT64_C(0xbf58476d1ce4e5b9);
         at += len;
         left -= len;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "minmax.h"
 #include "notegate/abi.h"
 
 static inline struct ng_str str_make(const char *data, size_t len)
@@ -27,6 +28,22 @@ static inline char str_lower(char c)
         c = (char)(c + 32);
     }
     return c;
+}
+
+/* ASCII, all three. */
+static inline bool str_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool str_is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool str_is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
 static inline bool str_is(struct ng_str a, const char *text)
@@ -67,6 +84,15 @@ static inline size_t str_word_first(uint64_t marks)
     return (size_t)__builtin_ctzll(marks) / 8;
 }
 
+/* Marks those of eight bytes that are no printable ASCII, or the quote or the backslash. As
+ * above: only the lowest mark is to be relied on. */
+static inline uint64_t str_word_unprintable(uint64_t word)
+{
+    uint64_t control = (word - STR_ONES * 0x20) & ~word;
+    return (str_word_mark(word, '"') | str_word_mark(word, '\\') | control | word) &
+           (STR_ONES << 7);
+}
+
 /* Does `text` begin with `start`? */
 static inline bool str_starts(struct ng_str text, struct ng_str start)
 {
@@ -82,8 +108,34 @@ static inline struct ng_str str_or(struct ng_str text, struct ng_str fallback)
 
 /* Without the blanks and tabs around it. */
 struct ng_str str_trim(struct ng_str text);
+
 /* <0, 0, >0 by bytes. */
-int str_compare(struct ng_str a, struct ng_str b);
+static inline int str_compare(struct ng_str a, struct ng_str b)
+{
+    size_t len = size_min(a.len, b.len);
+    int order = 0;
+    if (len > 0) {
+        order = memcmp(a.data, b.data, len);
+    }
+    if (order == 0) {
+        order = (a.len > b.len) - (a.len < b.len);
+    }
+    return order;
+}
+
+/* Copies the text to *at, which moves behind it: for a struct with room for its texts. An
+ * absent text stays absent. */
+static inline struct ng_str str_move_in(char **at, struct ng_str text)
+{
+    struct ng_str copy = {NULL, 0};
+    if (text.data != NULL) {
+        memcpy(*at, text.data, text.len);
+        copy = str_make(*at, text.len);
+        *at += text.len;
+    }
+    return copy;
+}
+
 /* 64-bit hash for tables in memory (seeded per process; never stored). */
 uint64_t str_hash(struct ng_str text);
 /* Is `word` one of the space-separated words of `words` (NULL: no). */

@@ -6,13 +6,10 @@
 
 #define UTF8_HIGH_BITS UINT64_C(0x8080808080808080)
 
-size_t utf8_length(struct ng_str text, size_t at)
+size_t utf8_length_long(struct ng_str text, size_t at)
 {
     const unsigned char *bytes = (const unsigned char *)text.data + at;
     unsigned char c = bytes[0];
-    if (c < 0x80) {
-        return 1;
-    }
     size_t len = (size_t)2 + (c >= 0xe0) + (c >= 0xf0);
     if (c < 0xc2 || c > 0xf4 || len > text.len - at) {
         return 0;
@@ -97,17 +94,6 @@ size_t utf8_count(struct ng_str text)
         count += utf8_is_start(text.data[i]);
     }
     return count;
-}
-
-struct ng_str utf8_cut(struct ng_str text, size_t bytes)
-{
-    if (bytes < text.len) {
-        while (bytes > 0 && !utf8_is_start(text.data[bytes])) {
-            bytes--;
-        }
-        text.len = bytes;
-    }
-    return text;
 }
 
 struct ng_str utf8_cut_count(struct ng_str text, size_t count)

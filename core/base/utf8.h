@@ -15,8 +15,18 @@ static inline bool utf8_is_start(char c)
     return ((unsigned char)c & 0xc0) != 0x80;
 }
 
+/* For utf8_length(): of a character that is not ASCII. */
+size_t utf8_length_long(struct ng_str text, size_t at);
+
 /* Bytes of the character at `at` (below text.len), 1 to 4; 0: it is not valid there. */
-size_t utf8_length(struct ng_str text, size_t at);
+static inline size_t utf8_length(struct ng_str text, size_t at)
+{
+    if ((unsigned char)text.data[at] < 0x80) {
+        return 1;
+    }
+    return utf8_length_long(text, at);
+}
+
 /* The same, with its code point. */
 size_t utf8_decode(struct ng_str text, size_t at, uint32_t *ret_code);
 /* The code point at *at; *at moves behind it. A byte that is not valid counts as one U+FFFD. */
@@ -27,7 +37,17 @@ bool utf8_valid(struct ng_str text);
 /* Code points in valid text. */
 size_t utf8_count(struct ng_str text);
 /* The longest beginning of valid text of at most `bytes` bytes that ends between characters. */
-struct ng_str utf8_cut(struct ng_str text, size_t bytes);
+static inline struct ng_str utf8_cut(struct ng_str text, size_t bytes)
+{
+    if (bytes < text.len) {
+        while (bytes > 0 && !utf8_is_start(text.data[bytes])) {
+            bytes--;
+        }
+        text.len = bytes;
+    }
+    return text;
+}
+
 /* The longest beginning of valid text with at most `count` characters. */
 struct ng_str utf8_cut_count(struct ng_str text, size_t count);
 

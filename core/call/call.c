@@ -11,7 +11,6 @@
 #include "core/base/log_record.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
-#include "core/fault/module_run.h"
 #include "gateway.h"
 #include "key.h"
 #include "plugin.h"
@@ -25,35 +24,18 @@
 #define CALL_KEEPS_SPARES true
 #endif
 
-static struct call *spare_take(struct spare_calls *spare)
-{
-    struct call *call = NULL;
-    lock_take(&spare->lock);
-    if (spare->count > 0) {
-        call = spare->calls[--spare->count];
-    }
-    lock_release(&spare->lock);
-    return call;
-}
-
-static bool spare_keep(struct spare_calls *spare, struct call *call)
-{
-    lock_take(&spare->lock);
-    bool room = spare->count < CALL_SPARES_MAX;
-    if (room) {
-        spare->calls[spare->count++] = call;
-    }
-    lock_release(&spare->lock);
-    return room;
-}
-
 /* Zeroed, with an arena that may already have its first block. */
 static struct call *call_allocate(struct gateway *gateway)
 {
     struct arena arena;
     struct call *call = NULL;
     if (gateway != NULL) {
-        call = spare_take(&gateway->spare_calls);
+        struct spare_calls *spare = &gateway->spare_calls;
+        lock_take(&spare->lock);
+        if (spare->count > 0) {
+            call = spare->calls[--spare->count];
+        }
+        lock_release(&spare->lock);
     }
     if (call != NULL) {
         arena = call->arena;
@@ -66,6 +48,17 @@ static struct call *call_allocate(struct gateway *gateway)
         call->arena = arena;
     }
     return call;
+}
+
+static bool spare_keep(struct spare_calls *spare, struct call *call)
+{
+    lock_take(&spare->lock);
+    bool room = spare->count < CALL_SPARES_MAX;
+    if (room) {
+        spare->calls[spare->count++] = call;
+    }
+    lock_release(&spare->lock);
+    return room;
 }
 
 static void call_deallocate(struct call *call)
@@ -87,13 +80,13 @@ void call_init_spares(struct gateway *gateway)
 
 void call_free_spares(struct gateway *gateway)
 {
-    struct call *call = spare_take(&gateway->spare_calls);
-    while (call != NULL) {
+    struct spare_calls *spare = &gateway->spare_calls;
+    while (spare->count > 0) {
+        struct call *call = spare->calls[--spare->count];
         arena_done(&call->arena);
         free(call);
-        call = spare_take(&gateway->spare_calls);
     }
-    lock_done(&gateway->spare_calls.lock);
+    lock_done(&spare->lock);
 }
 
 struct call *call_new(struct gateway *gateway)
@@ -127,11 +120,6 @@ struct call *call_new(struct gateway *gateway)
     call->reply_buf.oom = &call->arena.oom;
     call->details_buf.oom = &call->arena.oom;
     return call;
-}
-
-void call_ref(struct call *call)
-{
-    atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
 }
 
 void call_unref(struct call *call)
@@ -196,24 +184,6 @@ void call_move(struct call *call, enum call_phase to)
     call->phase = to;
 }
 
-void call_pend(struct call *call)
-{
-    call_set(call, CALL_WAITS);
-    if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
-        /* Only the failure of the run itself: an earlier failure that the tool handled is not
-         * the call's.
-         */
-        call->staged.rc = NG_OK;
-    }
-}
-
-void call_complete(struct call *call)
-{
-    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) == 1) {
-        call->over(call);
-    }
-}
-
 int call_pin(struct call *call, void (*release)(void *object), void *object)
 {
     struct pin *pin = arena_alloc(&call->arena, sizeof(*pin));
@@ -236,23 +206,9 @@ void call_cancel(struct call *call)
     }
 }
 
-bool call_is_audited(const struct gateway *gateway)
-{
-    if (log_switched_on(LOG_AUDIT)) {
-        return true;
-    }
-    /* A gateway that several agents use audits them by default. Callers without a key have the
-     * bounded lines of auth.c. */
-    return log_switched_on(LOG_AUDIT_KEYED) && gateway != NULL &&
-           gateway->active_keys != NULL && atomic_load(gateway->active_keys) > 0;
-}
-
 void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
                       uint64_t revision)
 {
-    if (!call_is_audited(call->gateway)) {
-        return;
-    }
     call->change_count++;
     if (call->change_count > CALL_CHANGES_MAX) {
         return;
@@ -354,27 +310,6 @@ void call_take_origin(struct call *call, const struct call *from)
     }
 }
 
-const struct plugin *call_plugin(const struct call *call)
-{
-    if (call->plugin != NULL) {
-        return call->plugin;
-    }
-    if (call->tool != NULL) {
-        return call->tool->plugin;
-    }
-    return NULL;
-}
-
-struct async_mutex *call_mutex(const struct call *call)
-{
-    struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its mutex */
-    bool serial = plugin != NULL && plugin->desc.threads == NG_THREADS_SERIAL;
-    if (!serial) {
-        return NULL;
-    }
-    return &plugin->mutex;
-}
-
 struct pool_group *call_workers(const struct call *call)
 {
     struct plugin *plugin = (struct plugin *)(uintptr_t)call_plugin(call); /* for its count */
@@ -382,29 +317,6 @@ struct pool_group *call_workers(const struct call *call)
         return NULL;
     }
     return &plugin->workers;
-}
-
-const char *plugin_module_name(const struct plugin *plugin)
-{
-    if (plugin == NULL) {
-        return NULL;
-    }
-    /* `asked` ends in NUL. */
-    if (plugin->asked.data != NULL) {
-        return plugin->asked.data;
-    }
-    return plugin->desc.name;
-}
-
-void call_enter_module(const struct call *call, struct module_run *run)
-{
-    const char *what;
-    if (call->step != NULL || call->tool == NULL) {
-        what = "a step";
-    } else {
-        what = call->tool->desc.name;
-    }
-    module_run_begin(run, plugin_module_name(call_plugin(call)), what, call->caller.agent);
 }
 
 static const struct ng_code *plugin_code(const struct plugin *plugin, int rc)
@@ -520,13 +432,6 @@ int call_no_memory(struct call *call)
     return call_fail(call, NG_EINTERNAL,
                      "out of memory, or over what one call may use (%zu bytes)",
                      CALL_MEMORY_MAX);
-}
-
-bool call_lacks_memory(const struct call *call)
-{
-    return call->arena.failed || call->arena.oom ||
-           (call_reply_is_open(call) && call->reply_buf.rc != NG_OK &&
-            call->reply_writer.misuse == NULL);
 }
 
 void call_fail_later(struct call *call, int code, const char *sentence)

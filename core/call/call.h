@@ -279,7 +279,11 @@ void call_move(struct call *call, enum call_phase to);
  * call_set_caller. */
 struct call *call_new(struct gateway *gateway);
 void call_unref(struct call *call);
-void call_ref(struct call *call);
+
+static inline void call_ref(struct call *call)
+{
+    atomic_fetch_add_explicit(&call->refs, 1, memory_order_relaxed);
+}
 
 /* Has a client's answer the form that an answer to such a question has? */
 bool call_answer_fits(enum ng_ask_kind kind, const struct ng_value *answer);
@@ -322,9 +326,16 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 /* Makes it the failure that it is. */
 int call_no_memory(struct call *call);
+
 /* Did an allocation of the tool or its reply fail in the call's memory? Then its result may be
  * incomplete: it is neither stored nor answered. */
-bool call_lacks_memory(const struct call *call);
+static inline bool call_lacks_memory(const struct call *call)
+{
+    return call->arena.failed || call->arena.oom ||
+           (call_reply_is_open(call) && call->reply_buf.rc != NG_OK &&
+            call->reply_writer.misuse == NULL);
+}
+
 /* Takes back replies, parts, failure and revision (before a tool or a change function runs
  * again). */
 void call_reset_result(struct call *call);
@@ -337,42 +348,52 @@ int call_gave(struct call *call, int rc);
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */
 void call_fail_later(struct call *call, int code, const char *sentence);
+
 /* Has it an answer, or one that is being written? */
-bool call_has_reply(const struct call *call);
+static inline bool call_has_reply(const struct call *call)
+{
+    return call->staged.has_text || call_reply_is_open(call) || call->staged.parts != NULL;
+}
+
 /* The end of a call: closes and checks the tool's output; then call->staged is the answer for
  * the transport. */
 void call_complete_result(struct call *call);
-/* call_fit.c: cuts the part over limits.result. The size of an answer never turns a change into
- * a failure. */
-void call_fit_result(struct call *call);
+/* call_fit.c: a success whose answer has `size` bytes, more than limits.result. The size
+ * of an answer never turns a change into a failure. */
+void call_fit_result(struct call *call, size_t size);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 
 /* Agent and space names: [A-Za-z0-9._@-]{1,64}; a space may begin with '~'. */
 bool call_name_valid(struct ng_str name);
 
-/* One more thing must end before the call is done, and the end of one (the last ends the call).
- */
-void call_pend(struct call *call);
-void call_complete(struct call *call);
+/* One more thing must end before the call is done. */
+static inline void call_pend(struct call *call)
+{
+    call_set(call, CALL_WAITS);
+    if (atomic_fetch_add_explicit(&call->pending, 1, memory_order_relaxed) <= 1) {
+        /* Only the failure of the run itself: an earlier failure that the tool handled is not
+         * the call's. */
+        call->staged.rc = NG_OK;
+    }
+}
 
-/* The mutex of the call's plugin where that takes one call at a time, else NULL. */
-struct async_mutex *call_mutex(const struct call *call);
+/* One of them has ended; the last ends the call. */
+static inline void call_complete(struct call *call)
+{
+    if (atomic_fetch_sub_explicit(&call->pending, 1, memory_order_acq_rel) == 1) {
+        call->over(call);
+    }
+}
 
-/* Is there an audit log? Where log.audit does not say so, a gateway with keys has one. */
-bool call_is_audited(const struct gateway *gateway);
-/* A document that the call changes, before its commit is queued. The thread that runs the call.
- * Texts are copied. */
+/* Only where call_is_audited() (gateway.h). A document that the call changes, before its commit
+ * is queued. The thread that runs the call. Texts are copied. */
 void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
                       uint64_t revision);
 
-/* The plugin that runs in this call; NULL: none. */
-const struct plugin *call_plugin(const struct call *call);
-/* Its share of the workers, for a task of the call; NULL: the core's own work has none. */
+/* Its plugin's share of the workers, for a task of the call; NULL: the core's own work has
+ * none. plugin.h has more of its plugin. */
 struct pool_group *call_workers(const struct call *call);
-struct module_run;
-/* This thread runs the plugin's code until module_run_end(). */
-void call_enter_module(const struct call *call, struct module_run *run);
 
 /* Wire name and HTTP status of a code, also of a plugin's own (tool may be NULL). */
 const char *error_name(const struct tool *tool, int rc);

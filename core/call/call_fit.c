@@ -12,15 +12,6 @@
 #define FIT_TEXT_PART 16
 #define FIT_OBJECT_MAX ((size_t)256 * 1024 * 1024)
 
-static size_t fit_parts_size(const struct result *staged)
-{
-    size_t size = 0;
-    for (const struct part *part = staged->parts; part != NULL; part = part->next) {
-        size += part->data.len;
-    }
-    return size;
-}
-
 static void fit_cut_value(struct call *call, struct ng_writer *writer,
                           const struct ng_value *value, size_t most)
 {
@@ -168,14 +159,9 @@ static void fit_cut(struct call *call, size_t size, size_t limit)
     }
 }
 
-void call_fit_result(struct call *call)
+void call_fit_result(struct call *call, size_t size)
 {
-    struct result *staged = &call->staged;
-    size_t size = staged->text.len + fit_parts_size(staged);
     size_t limit = call->gateway->limits.result;
-    if (staged->rc != NG_OK || size <= limit) {
-        return;
-    }
     if (call->tool == NULL || call->read_only) {
         call_fail(call, NG_ETOOLARGE,
                   "the answer has %zu bytes, limits.result allows %zu; ask for a part of it",

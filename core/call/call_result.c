@@ -19,11 +19,6 @@ static const char *result_plugin(const struct call *call)
     return plugin->desc.name;
 }
 
-bool call_has_reply(const struct call *call)
-{
-    return call->staged.has_text || call_reply_is_open(call) || call->staged.parts != NULL;
-}
-
 /* A link only names a resource: it is no contents of one. */
 static bool result_has_contents(const struct call *call)
 {
@@ -37,9 +32,6 @@ static bool result_has_contents(const struct call *call)
 /* A success that says nothing is none that a caller could rely on. */
 static void result_check_reply(struct call *call)
 {
-    if (call->staged.rc != NG_OK || (call->options & CALL_MUST_REPLY) == 0) {
-        return;
-    }
     if (call->tool == NULL && !result_has_contents(call)) {
         call_fail(call, NG_EINTERNAL, "the resource was read, but returned no content");
     } else if (!call_has_reply(call)) {
@@ -75,10 +67,6 @@ static void result_close_buffers(struct call *call)
 static void result_check_output(struct call *call)
 {
     struct result *staged = &call->staged;
-    if (staged->rc != NG_OK || call->tool == NULL || !staged->has_text ||
-        (call->tool->result == NULL && !staged->is_json)) {
-        return;
-    }
     if (!staged->is_json) {
         call_fail(call, NG_EINTERNAL,
                   "`%s` declares an object as its answer, but returned none",
@@ -116,9 +104,6 @@ static void result_check_output(struct call *call)
 /* A tool that ended with NG_EINPUT must have asked, and what this client can be asked. */
 static void result_check_asks(struct call *call)
 {
-    if (call->staged.rc != NG_EINPUT) {
-        return;
-    }
     bool can = call->client_asks != 0;
     for (const struct ask *ask = call->asks; ask != NULL; ask = ask->next) {
         can = can && (call->client_asks & (1U << ask->kind)) != 0;
@@ -149,15 +134,30 @@ void call_complete_result(struct call *call)
         (staged->rc < 0 && call->arena.oom)) {
         call_no_memory(call);
     }
-    result_check_asks(call);
+    if (staged->rc == NG_EINPUT) {
+        result_check_asks(call);
+    }
     if (staged->rc == NG_EWOULDBLOCK || staged->rc > 0) {
         call_fail(call, NG_EINTERNAL, "`%.*s` ended without an answer", (int)call->pub.tool.len,
                   call->pub.tool.data);
     }
-    result_check_reply(call);
+    if (staged->rc == NG_OK && (call->options & CALL_MUST_REPLY) != 0) {
+        result_check_reply(call);
+    }
     result_close_buffers(call);
-    result_check_output(call);
-    call_fit_result(call);
+    if (staged->rc == NG_OK && call->tool != NULL && staged->has_text &&
+        (call->tool->result != NULL || staged->is_json)) {
+        result_check_output(call);
+    }
+    size_t size = staged->text.len;
+    for (const struct part *part = staged->parts; part != NULL; part = part->next) {
+        size += part->data.len;
+    }
+    if (staged->rc == NG_OK && size > call->gateway->limits.result) {
+        call_fit_result(call, size);
+    }
+    staged->code = "ok";
+    staged->status = 200;
     if (staged->rc != NG_OK) {
         staged->has_text = false;
         staged->is_json = false;
@@ -170,15 +170,7 @@ void call_complete_result(struct call *call)
         if (busy && staged->retry_after_s == 0) {
             staged->retry_after_s = RESULT_RETRY_SECONDS;
         }
-    }
-    if (staged->rc == NG_OK) {
-        staged->code = "ok";
-    } else {
         staged->code = call_error_name(call, staged->rc);
-    }
-    if (staged->rc == NG_OK) {
-        staged->status = 200;
-    } else {
         staged->status = call_error_status(call, staged->rc);
     }
 }

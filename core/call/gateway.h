@@ -4,6 +4,7 @@
 #define NOTEGATE_CORE_GATEWAY_H
 
 #include "call.h"
+#include "core/base/log.h"
 #include "metrics.h"
 #include "pool.h"
 
@@ -82,5 +83,19 @@ struct gateway {
                           void *user); /* set by the MCP transport */
     void *lists_user;
 };
+
+static inline bool gateway_has_keys(const struct gateway *of)
+{
+    return of != NULL && of->active_keys != NULL &&
+           atomic_load_explicit(of->active_keys, memory_order_acquire) > 0;
+}
+
+/* Is there an audit log? Where log.audit does not say so, a gateway with keys has one. Callers
+ * without a key have the bounded lines of auth.c. */
+static inline bool call_is_audited(const struct gateway *of)
+{
+    return log_switched_on(LOG_AUDIT) ||
+           (log_switched_on(LOG_AUDIT_KEYED) && gateway_has_keys(of));
+}
 
 #endif

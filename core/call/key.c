@@ -12,40 +12,16 @@
 /* A bucket holds this many seconds of its rate, and one call at least. */
 #define KEY_BURST_S 2.0
 
-void key_ref(struct key *key)
+void key_free(struct key *key)
 {
-    if (key != NULL) {
-        (void)atomic_fetch_add_explicit(&key->refs, 1, memory_order_relaxed);
-    }
-}
-
-void key_unref(struct key *key)
-{
-    if (key == NULL || atomic_fetch_sub_explicit(&key->refs, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
     lock_done(&key->lock);
     arena_done(key->memory);
     free(key->memory);
     free(key);
 }
 
-bool key_live_at(const struct key *key, int64_t now_ms)
+bool key_lists_tool(const struct key *key, const char *tool)
 {
-    return key == NULL || (!atomic_load_explicit(&key->revoked, memory_order_acquire) &&
-                           (key->expires_ms == 0 || now_ms < key->expires_ms));
-}
-
-bool key_live(const struct key *key)
-{
-    return key == NULL || key_live_at(key, key->expires_ms == 0 ? 0 : clock_unix_ms());
-}
-
-bool key_allows_tool(const struct key *key, const char *tool)
-{
-    if (key == NULL || key->tool_count == 0) {
-        return true;
-    }
     for (size_t i = 0; i < key->tool_count; i++) {
         if (str_is(key->tools[i], tool)) {
             return true;
@@ -109,11 +85,6 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
     }
     lock_release(&key->lock);
     return taken;
-}
-
-bool key_take(struct key *key, int *ret_retry_s)
-{
-    return key == NULL || key->rate <= 0 || key_take_at(key, clock_monotonic_ns(), ret_retry_s);
 }
 
 /* ---- roles and modes ---- */

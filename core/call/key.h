@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/text/rfc3339.h"
 #include "notegate/plugin.h"
@@ -54,20 +55,58 @@ struct key {
     _Atomic int64_t used_ms, used_stored_ms;
 };
 
-void key_ref(struct key *key);   /* NULL is a no-op */
-void key_unref(struct key *key); /* NULL is a no-op */
+/* Both take NULL for no key. */
+static inline void key_ref(struct key *key)
+{
+    if (key != NULL) {
+        (void)atomic_fetch_add_explicit(&key->refs, 1, memory_order_relaxed);
+    }
+}
+
+/* For key_unref(): the last reference has gone. */
+void key_free(struct key *key);
+
+static inline void key_unref(struct key *key)
+{
+    if (key != NULL && atomic_fetch_sub_explicit(&key->refs, 1, memory_order_acq_rel) == 1) {
+        key_free(key);
+    }
+}
+
 /* Not revoked, not expired. NULL: true. */
-bool key_live(const struct key *key);
-bool key_live_at(const struct key *key, int64_t now_ms);
-bool key_allows_tool(const struct key *key, const char *tool); /* NULL: true */
+static inline bool key_live_at(const struct key *key, int64_t now_ms)
+{
+    return key == NULL || (!atomic_load_explicit(&key->revoked, memory_order_acquire) &&
+                           (key->expires_ms == 0 || now_ms < key->expires_ms));
+}
+
+static inline bool key_live(const struct key *key)
+{
+    return key == NULL || key_live_at(key, key->expires_ms == 0 ? 0 : clock_unix_ms());
+}
+
+/* Is the tool one of those that the key lists? */
+bool key_lists_tool(const struct key *key, const char *tool);
+
+/* NULL: true. */
+static inline bool key_allows_tool(const struct key *key, const char *tool)
+{
+    return key == NULL || key->tool_count == 0 || key_lists_tool(key, tool);
+}
+
 bool key_has_space(const struct key *key, struct ng_str space);
 
 /* Fills the token bucket. */
 void key_fill(struct key *key, int64_t now_ns);
-/* Takes one call from the bucket. False: *ret_retry_s is when to try again. */
-bool key_take(struct key *key, int *ret_retry_s);
-/* key_take() at a time of CLOCK_MONOTONIC. */
+/* Takes one call from the bucket, at a time of CLOCK_MONOTONIC. False: *ret_retry_s is when to
+ * try again. */
 bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s);
+
+/* The same now. NULL: true. */
+static inline bool key_take(struct key *key, int *ret_retry_s)
+{
+    return key == NULL || key->rate <= 0 || key_take_at(key, clock_monotonic_ns(), ret_retry_s);
+}
 
 const char *key_role_name(enum ng_role role);
 const char *key_mode_name(enum ng_mode mode);

@@ -3,7 +3,6 @@
  * and adds; only a new cell is claimed with compare-and-swap. */
 #include "metrics.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -156,18 +155,6 @@ size_t metrics_tool(struct metrics *metrics, const char *name)
     return slot;
 }
 
-static void metrics_add(atomic_uint_fast64_t *counter, uint64_t add)
-{
-    (void)atomic_fetch_add_explicit(counter, add, memory_order_relaxed);
-}
-
-/* Names are static texts: mostly the pointer decides, and two copies of one text share a cell.
- */
-static bool metrics_is_outcome(const char *a, const char *b)
-{
-    return a == b || strcmp(a, b) == 0;
-}
-
 static void metrics_count_outcome(struct metrics_tool *tool, const char *outcome)
 {
     for (size_t i = 0; i < METRICS_OUTCOMES_MAX; i++) {
@@ -177,7 +164,7 @@ static void metrics_count_outcome(struct metrics_tool *tool, const char *outcome
         if (name == NULL && atomic_compare_exchange_strong(&cell->name, &name, outcome)) {
             name = outcome;
         }
-        if (metrics_is_outcome(name, outcome)) {
+        if (name == outcome || strcmp(name, outcome) == 0) {
             metrics_add(&cell->count, 1);
             return;
         }
@@ -202,24 +189,17 @@ static bool metrics_claim(struct metrics_agent *place, struct ng_str name, bool 
     return true;
 }
 
-/* Waits for the few instructions of a claim by another thread, so that no agent gets two
- * places. */
-static int metrics_settled(struct metrics_agent *place)
-{
-    int state = atomic_load_explicit(&place->state, memory_order_acquire);
-    while (state == PLACE_CLAIMED) {
-        state = atomic_load_explicit(&place->state, memory_order_acquire);
-    }
-    return state;
-}
-
 static void metrics_count_agent(struct metrics *metrics, struct ng_str agent, bool failed)
 {
     agent = utf8_cut(agent, METRICS_AGENT_NAME_MAX);
     size_t first = (size_t)(str_hash(agent) % METRICS_AGENT_PLACES);
     for (size_t i = 0; i < METRICS_AGENT_PLACES; i++) {
         struct metrics_agent *place = &metrics->agents[(first + i) % METRICS_AGENT_PLACES];
-        if (metrics_settled(place) == PLACE_FREE) {
+        int state;
+        do { /* another thread writes the name just now */
+            state = atomic_load_explicit(&place->state, memory_order_acquire);
+        } while (state == PLACE_CLAIMED);
+        if (state == PLACE_FREE) {
             if (atomic_fetch_add(&metrics->agent_count, 1) >= METRICS_AGENTS_MAX) {
                 (void)atomic_fetch_sub(&metrics->agent_count, 1);
                 break;
@@ -228,7 +208,8 @@ static void metrics_count_agent(struct metrics *metrics, struct ng_str agent, bo
                 return;
             }
             (void)atomic_fetch_sub(&metrics->agent_count, 1);
-            (void)metrics_settled(place);
+            i--; /* it is another agent's, or this one's, by now */
+            continue;
         }
         if (str_equal(str_make(place->name, place->len), agent)) {
             metrics_add(&place->count, 1);
@@ -370,7 +351,7 @@ static void metrics_print_agents(struct metrics *metrics, const struct metrics_r
                         : "Finished calls by agent; agents over a bound count as other.");
     for (size_t i = 0; i < METRICS_AGENT_PLACES; i++) {
         struct metrics_agent *place = &metrics->agents[i];
-        if (metrics_settled(place) != PLACE_READY) {
+        if (atomic_load_explicit(&place->state, memory_order_acquire) != PLACE_READY) {
             continue;
         }
         struct ng_str name = str_make(place->name, place->len);

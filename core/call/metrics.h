@@ -4,6 +4,8 @@
 #ifndef NOTEGATE_CORE_METRICS_H
 #define NOTEGATE_CORE_METRICS_H
 
+#include <stdatomic.h>
+
 #include "core/base/buf.h"
 
 struct metrics;
@@ -36,6 +38,11 @@ enum metrics_counter {
     METRICS_BLOCKED_LOOPS,   /* tools caught blocking an event loop (watchdog.h) */
     METRICS_COUNTERS
 };
+
+static inline void metrics_add(atomic_uint_fast64_t *counter, uint64_t add)
+{
+    (void)atomic_fetch_add_explicit(counter, add, memory_order_relaxed);
+}
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);

@@ -7,7 +7,9 @@
 #include <stdatomic.h>
 
 #include "async_mutex.h"
+#include "call.h"
 #include "core/base/arena.h"
+#include "core/fault/module_run.h"
 #include "core/schema/schema.h"
 #include "deferrals.h"
 #include "notegate/plugin.h"
@@ -50,6 +52,45 @@ struct tool {
 };
 
 /* Its name as the configuration has it, for module_run_begin(). plugin NULL: NULL. */
-const char *plugin_module_name(const struct plugin *plugin);
+static inline const char *plugin_module_name(const struct plugin *plugin)
+{
+    if (plugin == NULL) {
+        return NULL;
+    }
+    /* `asked` ends in NUL. */
+    if (plugin->asked.data != NULL) {
+        return plugin->asked.data;
+    }
+    return plugin->desc.name;
+}
+
+/* The plugin that runs in this call; NULL: none. */
+static inline struct plugin *call_plugin(const struct call *call)
+{
+    if (call->plugin == NULL && call->tool != NULL) {
+        return call->tool->plugin;
+    }
+    return call->plugin;
+}
+
+/* The mutex of the call's plugin where that takes one call at a time, else NULL. */
+static inline struct async_mutex *call_mutex(const struct call *call)
+{
+    struct plugin *plugin = call_plugin(call);
+    if (plugin == NULL || plugin->desc.threads != NG_THREADS_SERIAL) {
+        return NULL;
+    }
+    return &plugin->mutex;
+}
+
+/* This thread runs the plugin's code until module_run_end(). */
+static inline void call_enter_module(const struct call *call, struct module_run *run)
+{
+    const char *what = "a step";
+    if (call->step == NULL && call->tool != NULL) {
+        what = call->tool->desc.name;
+    }
+    module_run_begin(run, plugin_module_name(call_plugin(call)), what, call->caller.agent);
+}
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/base/log_record.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/call/gateway.h"
 #include "core/call/key.h"
 #include "core/call/plugin.h"
 

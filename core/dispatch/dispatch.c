@@ -38,11 +38,8 @@ static bool dispatch_name(struct call *call)
     return call->tool != NULL;
 }
 
-static int dispatch_find(struct call *call)
+static int dispatch_unknown(struct call *call)
 {
-    if (dispatch_name(call)) {
-        return NG_OK;
-    }
     struct ng_str shown = utf8_cut(call->tool_name, 100);
     struct ng_str near = registry_nearest(call->gateway->registry, call->tool_name);
     const struct tool *meant = NULL;
@@ -64,18 +61,9 @@ static int dispatch_find(struct call *call)
 
 static int dispatch_parse(struct call *call)
 {
-    if (call->pub.args != NULL) {
-        return NG_OK;
-    }
-    struct ng_str text;
-    if (call->args_text.len == 0) {
-        text = ng_str_of("{}");
-    } else {
-        text = call->args_text;
-    }
     struct json_error error;
-    int rc =
-        json_parse(&call->arena, text, call->gateway->limits.depth, &call->pub.args, &error);
+    int rc = json_parse(&call->arena, str_or(call->args_text, ng_str_of("{}")),
+                        call->gateway->limits.depth, &call->pub.args, &error);
     if (rc != NG_OK) {
         call->pub.args = NULL;
         return call_fail(call, rc == NG_EJSON ? NG_EJSON : NG_EINTERNAL,
@@ -109,8 +97,11 @@ static int dispatch_print_args(struct call *call)
 
 static int dispatch_prepare(struct call *call)
 {
-    int rc = dispatch_find(call);
-    if (rc == NG_OK) {
+    if (!dispatch_name(call)) {
+        return dispatch_unknown(call);
+    }
+    int rc = NG_OK;
+    if (call->pub.args == NULL) {
         rc = dispatch_parse(call);
     }
     if (rc == NG_OK) {
@@ -120,7 +111,14 @@ static int dispatch_prepare(struct call *call)
         rc = dispatch_authorize(call, call->tool);
     }
     if (rc == NG_OK) {
-        rc = dispatch_check_input(call);
+        struct violations found;
+        rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
+        if (rc != NG_OK) {
+            rc = dispatch_refuse_input(call, rc, &found);
+        }
+    }
+    if (rc == NG_OK && call->pub.args->type != NG_TYPE_OBJECT) {
+        rc = call_fail(call, NG_EINVAL, "the arguments: expected an object");
     }
     if (rc == NG_OK && call->idempotency_key.len > IDEMPOTENCY_KEY_MAX) {
         rc = call_fail(call, NG_EINVAL, "the idempotency key has %zu bytes; it may have %d",
@@ -137,23 +135,18 @@ static int dispatch_prepare(struct call *call)
 static int dispatch_run(struct call *call)
 {
     struct module_run run;
-    const struct tool *tool = call->tool;
-    struct ng_str args;
-    if (call->args_text.len == 0) {
-        args = ng_str_of("{}");
-    } else {
-        args = call->args_text;
-    }
-    call_enter_module(call, &run);
     int rc = NG_OK;
-    if (call->step == NULL) {
-        rc = dispatch_check_configured(call);
-    }
-    if (rc == NG_OK) {
-        if (call->step != NULL) {
-            rc = call->step(&call->pub, call->step_user);
-        } else {
-            rc = tool->desc.run(tool->plugin->self, &call->pub, args);
+    call_enter_module(call, &run);
+    if (call->step != NULL) {
+        rc = call->step(&call->pub, call->step_user);
+    } else {
+        const struct plugin *plugin = call->tool->plugin;
+        if (plugin->desc.configured != NULL) {
+            rc = dispatch_check_configured(call);
+        }
+        if (rc == NG_OK) {
+            rc = call->tool->desc.run(plugin->self, &call->pub,
+                                      str_or(call->args_text, ng_str_of("{}")));
         }
     }
     module_run_end(&run);
@@ -176,10 +169,8 @@ static void dispatch_take(struct call *call, int rc)
 static void dispatch_unlock(struct call *call)
 {
     struct async_mutex *mutex = call->mutex;
-    if (mutex != NULL) {
-        call->mutex = NULL;
-        async_mutex_unlock(mutex);
-    }
+    call->mutex = NULL;
+    async_mutex_unlock(mutex);
 }
 
 /* True: the call continues below. False: it has ended or waits for its key. */
@@ -205,9 +196,6 @@ static bool dispatch_idempotency(struct call *call)
 /* Calls that have begun go on when their key goes; no further one begins. */
 static int dispatch_key_ended(struct call *call)
 {
-    if (key_live(call->key)) {
-        return NG_OK;
-    }
     return call_fail(call, NG_EUNAUTHENTICATED, "the caller's key was revoked or has expired");
 }
 
@@ -216,13 +204,18 @@ static void dispatch_on_worker(struct task *task)
     struct call *call = call_of_task(task);
     call->may_block = true;
     if (call_has(call, CALL_CANCELLED)) {
-        dispatch_unlock(call);
+        if (call->mutex != NULL) {
+            dispatch_unlock(call);
+        }
         call_fail(call, NG_ECANCELLED, "the caller left before the call began");
         call_complete(call);
         return;
     }
-    if (dispatch_key_ended(call) != NG_OK) { /* while it waited for its turn */
-        dispatch_unlock(call);
+    if (!key_live(call->key)) { /* since it waited for its turn */
+        (void)dispatch_key_ended(call);
+        if (call->mutex != NULL) {
+            dispatch_unlock(call);
+        }
         call_complete(call);
         return;
     }
@@ -236,11 +229,17 @@ static void dispatch_on_worker(struct task *task)
         }
         call->mutex = mutex;
     }
-    store_run_begins(call->gateway->store, call);
+    if (store_runs_again(call->gateway->store)) {
+        store_run_begins(call->gateway->store, call);
+    }
     int rc = dispatch_run(call);
-    dispatch_unlock(call);
+    if (call->mutex != NULL) {
+        dispatch_unlock(call);
+    }
     dispatch_take(call, rc);
-    store_run_ends(call->gateway->store, call);
+    if (store_runs_again(call->gateway->store)) {
+        store_run_ends(call->gateway->store, call);
+    }
     call_complete(call);
 }
 
@@ -357,18 +356,25 @@ static int dispatch_inline(struct call *call)
     }
     call->may_block = false;
     call_move(call, CALL_INLINE);
-    store_run_begins(call->gateway->store, call);
-    watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
+    if (store_runs_again(call->gateway->store)) {
+        store_run_begins(call->gateway->store, call);
+    }
+    struct watchdog_loop *loop =
+        watchdog_loop_begin(call->gateway->watchdog, call->tool, call->started_ns);
     int rc = dispatch_run(call);
-    watchdog_loop_end(call->gateway->watchdog);
-    dispatch_unlock(call);
+    watchdog_loop_end(loop);
+    if (call->mutex != NULL) {
+        dispatch_unlock(call);
+    }
     bool on_worker = rc == NG_EWOULDBLOCK && !call->held;
     if (on_worker) {
         call_reset_result(call);
     } else {
         dispatch_take(call, rc);
     }
-    store_run_ends(call->gateway->store, call);
+    if (store_runs_again(call->gateway->store)) {
+        store_run_ends(call->gateway->store, call);
+    }
     if (on_worker) {
         call_move(call, CALL_ADMITTED);
         return rc;
@@ -400,11 +406,13 @@ static int dispatch_admit(struct call *call)
     if (atomic_load(&gateway->stopping)) {
         return call_fail(call, NG_EBUSY, "the gateway is stopping");
     }
-    int rc = dispatch_key_ended(call);
-    if (rc != NG_OK) {
-        return rc;
+    if (!key_live(call->key)) {
+        return dispatch_key_ended(call);
     }
-    return dispatch_rate(call);
+    if (call->key != NULL) {
+        return dispatch_rate(call);
+    }
+    return NG_OK;
 }
 
 static int dispatch_end_now(struct call *call)
@@ -425,10 +433,10 @@ int dispatch(struct call *call)
     bool parses_later =
         on_loop && call->pub.args == NULL && call->args_text.len > DISPATCH_INLINE_BYTES;
     if (rc == NG_OK) {
-        if (parses_later) {
-            rc = dispatch_find(call);
-        } else {
+        if (!parses_later) {
             rc = dispatch_prepare(call);
+        } else if (!dispatch_name(call)) {
+            rc = dispatch_unknown(call);
         }
     } else if (rc == NG_ERATE) {
         (void)dispatch_name(call); /* it is counted as a call of that tool */
@@ -444,7 +452,7 @@ int dispatch(struct call *call)
         (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
-    dispatch_own(call);
+    call->over = dispatch_over;
     atomic_store(&call->pending, 1);
     bool from_memory =
         (call->tool->desc.flags & NG_TOOL_MEMORY) != 0 && !watchdog_distrusts(call->tool);
@@ -478,7 +486,7 @@ int dispatch_step(struct call *call, ng_step_fn *step, void *user)
         (call->tool == NULL || (call->tool->desc.flags & NG_TOOL_OWN_TIMEOUT) == 0)) {
         call->deadline_ns = call->started_ns + call->gateway->limits.call_timeout_ms * 1000000;
     }
-    dispatch_own(call);
+    call->over = dispatch_over;
     atomic_store(&call->pending, 1);
     return dispatch_submit(call);
 }

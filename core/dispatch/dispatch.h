@@ -50,9 +50,9 @@ void dispatch_expire(struct call *call);
  * do more than call tools (resource reads, listings). */
 int dispatch_step(struct call *call, ng_step_fn *step, void *user);
 
-/* Ends the call as one of dispatch() when nothing of it is pending, for code that runs a plugin
- * beside it: start(). dispatch() and dispatch_step() do it themselves. */
-void dispatch_own(struct call *call);
+/* call->over of a call of dispatch(): ends it. Code that runs a plugin beside it, start(), sets
+ * it, too. */
+void dispatch_over(struct call *call);
 
 /* Runs `step` on a worker after the present run: continue_on_worker() of plugins. */
 int dispatch_continue(struct ng_call *pub, ng_step_fn *step, void *user);

@@ -115,7 +115,7 @@ bool dispatch_configured(struct call *call, const struct plugin *plugin)
 int dispatch_check_configured(struct call *call)
 {
     const struct plugin *plugin = call->tool->plugin;
-    if (plugin->desc.configured == NULL || plugin->desc.configured(plugin->self, &call->pub)) {
+    if (plugin->desc.configured(plugin->self, &call->pub)) {
         return NG_OK;
     }
     if (call->staged.message.data == NULL) { /* else it is the plugin's own sentence */

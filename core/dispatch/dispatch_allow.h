@@ -7,8 +7,8 @@
 
 /* May this call, with its arguments, run? Finds out whether it only reads (call->read_only). */
 int dispatch_authorize(struct call *call, const struct tool *tool);
-/* Has the tool's plugin something to work on for this call? Else the call has failed with
- * NG_ENOTCONFIGURED. */
+/* Has the tool's plugin, which has configured(), something to work on for this call? Else the
+ * call has failed with NG_ENOTCONFIGURED. */
 int dispatch_check_configured(struct call *call);
 /* Takes the call from the rate of its key, unless it was counted before (CALL_NO_RATE).
  * NG_ERATE: the call has failed. */

@@ -66,8 +66,7 @@ static void dispatch_idempotency_stored(void *user, int rc)
  * wait for the commit. */
 static bool dispatch_store_answer(struct call *call)
 {
-    if (call->idempotency == NULL || call->answer_state != CALL_ANSWER_NONE ||
-        call->staged.rc != NG_OK ||
+    if (call->answer_state != CALL_ANSWER_NONE || call->staged.rc != NG_OK ||
         ((call->options & CALL_MUST_REPLY) != 0 && !call_has_reply(call)) ||
         call->after_rc < 0 || atomic_load(&call->failed_rc) < 0) {
         return false;
@@ -126,7 +125,7 @@ int dispatch_finish(struct call *call, bool sync)
 }
 
 /* Nothing of the call is pending any more. */
-static void dispatch_over(struct call *call)
+void dispatch_over(struct call *call)
 {
     /* A failure that its step met, and went on after, is not the call's. */
     ng_step_fn *repeat = call->repeat;
@@ -135,15 +134,9 @@ static void dispatch_over(struct call *call)
         (void)dispatch_continue(&call->pub, repeat, call->step_user);
         return;
     }
-    if (dispatch_store_answer(call)) {
-        return;
+    if (call->idempotency == NULL || !dispatch_store_answer(call)) {
+        (void)dispatch_finish(call, false);
     }
-    (void)dispatch_finish(call, false);
-}
-
-void dispatch_own(struct call *call)
-{
-    call->over = dispatch_over;
 }
 
 void dispatch_expire(struct call *call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_input.c - arguments against the tool's schema, and every violation told. */
+/* dispatch_input.c - arguments that the tool's schema refuses: every violation told. */
 #include "dispatch_input.h"
 
 #include "core/base/str.h"
@@ -69,23 +69,17 @@ static bool drop_nulls(struct call *call)
     return true;
 }
 
-int dispatch_check_input(struct call *call)
+int dispatch_refuse_input(struct call *call, int rc, struct violations *found)
 {
-    struct violations found;
-    found.count = 0;
-    int rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
     if (rc == NG_EINVAL && drop_nulls(call)) {
-        rc = schema_check(call->tool->params, call->pub.args, &call->arena, &found);
-    }
-    if (rc == NG_OK && call->pub.args->type != NG_TYPE_OBJECT) {
-        return call_fail(call, NG_EINVAL, "the arguments: expected an object");
+        rc = schema_check(call->tool->params, call->pub.args, &call->arena, found);
     }
     if (rc == NG_OK) {
         return NG_OK;
     }
-    if (rc != NG_EINVAL || found.count == 0) {
+    if (rc != NG_EINVAL || found->count == 0) {
         return call_fail(call, NG_EINTERNAL, "the arguments of `%s` could not be checked",
                          call->tool->desc.name);
     }
-    return dispatch_invalid(call, &found);
+    return dispatch_invalid(call, found);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_input.h - the check of a call's arguments. */
+/* dispatch_input.h - arguments that are not what the tool takes. */
 #ifndef NOTEGATE_CORE_DISPATCH_INPUT_H
 #define NOTEGATE_CORE_DISPATCH_INPUT_H
 
 #include "core/call/call.h"
+#include "core/schema/schema.h"
 
-/* The parsed arguments (call->pub.args) are what call->tool takes, or the call has failed. */
-int dispatch_check_input(struct call *call);
+/* schema_check() of call->pub.args gave rc and `found`: the call fails with that, unless the
+ * arguments fit without the nulls among them (NG_OK). */
+int dispatch_refuse_input(struct call *call, int rc, struct violations *found);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch_later.c - steps of a call on a worker, after its run; lists that wait for one. */
 #include "core/call/gateway.h"
+#include "core/call/plugin.h"
 #include "core/fault/module_run.h"
 #include "dispatch.h"
 

@@ -83,16 +83,6 @@ static void print_event(struct buf *out, const struct call *call, const char *ou
     buf_done(&text);
 }
 
-static struct ng_str take_text(char **at, struct ng_str text)
-{
-    struct ng_str copy = {*at, text.len};
-    if (text.len > 0) {
-        memcpy(*at, text.data, text.len);
-    }
-    *at += text.len;
-    return copy;
-}
-
 static struct record *record_new(const struct call *call, struct ng_str event)
 {
     struct ng_str space = call->caller.space;
@@ -101,9 +91,9 @@ static struct record *record_new(const struct call *call, struct ng_str event)
         alloc_zeroed(1, sizeof(*record) + space.len + agent.len + event.len);
     if (record != NULL) {
         char *at = record->texts;
-        record->space = take_text(&at, space);
-        record->agent = take_text(&at, agent);
-        record->event = take_text(&at, event);
+        record->space = str_move_in(&at, space);
+        record->agent = str_move_in(&at, agent);
+        record->event = str_move_in(&at, event);
     }
     return record;
 }

@@ -23,42 +23,6 @@
 
 /* ---- events of the store ---- */
 
-/* On the committing thread. An event there is no memory for is one that the ring has lost:
- * readers find it in the store. */
-static void feed_watch(void *user, const struct ng_event *events, size_t count)
-{
-    struct feed *feed = user;
-    lock_take(&feed->lock);
-    feed->poll = true;
-    for (size_t i = 0; i < count && !feed->shared; i++) {
-        struct feed_event *event = feed_event_new(&events[i]);
-        if (event != NULL) {
-            feed_ring_push(feed, event);
-            continue;
-        }
-        while (feed->first < feed->pushed) {
-            feed_ring_drop(feed);
-        }
-        feed->dropped_seq = events[i].seq;
-        feed->last_seq = events[i].seq;
-        feed->pushed++;
-        feed->first = feed->pushed;
-    }
-    if (!feed->shared && atomic_load(&feed->reader_count) == 0) {
-        feed->told = feed->pushed;
-    }
-    /* Once for all that comes until the thread runs, and when it finds the lock free. */
-    bool wake =
-        feed->state == FEED_ASLEEP && (feed->shared || atomic_load(&feed->reader_count) > 0);
-    if (wake) {
-        feed->state = FEED_RUNNING;
-    }
-    lock_release(&feed->lock);
-    if (wake) {
-        pthread_cond_signal(&feed->wake);
-    }
-}
-
 /* ---- filters ---- */
 
 static bool in_list(struct ng_str text, const struct ng_str *list, size_t count)
@@ -459,7 +423,7 @@ void feed_close(struct feed_reader *reader)
 
 static int feed_start(struct feed *feed)
 {
-    int rc = store_watch(feed->store, feed_watch, feed);
+    int rc = store_watch(feed->store, NULL, feed_watch, feed);
     if (rc != NG_OK) {
         return rc;
     }

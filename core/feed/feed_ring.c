@@ -10,17 +10,6 @@
 
 /* ---- events ---- */
 
-static struct ng_str put_text(char **at, struct ng_str text)
-{
-    struct ng_str copy = {NULL, 0};
-    if (text.data != NULL) {
-        memcpy(*at, text.data, text.len);
-        copy = str_make(*at, text.len);
-        *at += text.len;
-    }
-    return copy;
-}
-
 struct feed_event *feed_event_new(const struct ng_event *from)
 {
     const struct ng_key *key = &from->key;
@@ -37,13 +26,13 @@ struct feed_event *feed_event_new(const struct ng_event *from)
     event->bytes = sizeof(*event) + texts;
     event->event = *from;
     event->event.size = sizeof(event->event);
-    event->event.key.collection = put_text(&at, key->collection);
-    event->event.key.space = put_text(&at, key->space);
-    event->event.key.id = put_text(&at, key->id);
-    event->event.agent = put_text(&at, from->agent);
-    event->event.tool = put_text(&at, from->tool);
-    event->event.action = put_text(&at, from->action);
-    event->event.data = put_text(&at, from->data);
+    event->event.key.collection = str_move_in(&at, key->collection);
+    event->event.key.space = str_move_in(&at, key->space);
+    event->event.key.id = str_move_in(&at, key->id);
+    event->event.agent = str_move_in(&at, from->agent);
+    event->event.tool = str_move_in(&at, from->tool);
+    event->event.action = str_move_in(&at, from->action);
+    event->event.data = str_move_in(&at, from->data);
     return event;
 }
 
@@ -147,4 +136,40 @@ uint64_t feed_ring_find(const struct feed *feed, uint64_t seq)
         }
     }
     return low;
+}
+
+/* On the committing thread. An event there is no memory for is one that the ring has lost:
+ * readers find it in the store. */
+void feed_watch(void *user, const struct ng_event *events, size_t count)
+{
+    struct feed *feed = user;
+    lock_take(&feed->lock);
+    feed->poll = true;
+    for (size_t i = 0; i < count && !feed->shared; i++) {
+        struct feed_event *event = feed_event_new(&events[i]);
+        if (event != NULL) {
+            feed_ring_push(feed, event);
+            continue;
+        }
+        while (feed->first < feed->pushed) {
+            feed_ring_drop(feed);
+        }
+        feed->dropped_seq = events[i].seq;
+        feed->last_seq = events[i].seq;
+        feed->pushed++;
+        feed->first = feed->pushed;
+    }
+    if (!feed->shared && atomic_load(&feed->reader_count) == 0) {
+        feed->told = feed->pushed;
+    }
+    /* Once for all that comes until the thread runs, and when it finds the lock free. */
+    bool wake =
+        feed->state == FEED_ASLEEP && (feed->shared || atomic_load(&feed->reader_count) > 0);
+    if (wake) {
+        feed->state = FEED_RUNNING;
+    }
+    lock_release(&feed->lock);
+    if (wake) {
+        pthread_cond_signal(&feed->wake);
+    }
 }

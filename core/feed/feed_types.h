@@ -117,6 +117,8 @@ struct feed_event *feed_ring_at(const struct feed *feed, uint64_t index);
 void feed_ring_drop(struct feed *feed);
 void feed_ring_push(struct feed *feed, struct feed_event *event);
 uint64_t feed_ring_find(const struct feed *feed, uint64_t seq);
+/* On the committing thread: a store_watch_fn. */
+void feed_watch(void *user, const struct ng_event *events, size_t count);
 
 /* feed.c */
 /* With reader->lock held. */

@@ -6,6 +6,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/fault/module_run.h"
 #include "files_state.h"
 

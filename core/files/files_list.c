@@ -10,6 +10,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "files_state.h"
 
 /* A folder that waits to be read. */

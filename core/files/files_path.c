@@ -9,6 +9,7 @@
 
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/call/plugin.h"
 #include "files_state.h"
 
 #define FILES_ROOT_TRIES 8 /* while the folder of a root is being replaced */

@@ -9,6 +9,7 @@
 #include "core/base/str.h"
 #include "core/base/text/hex.h"
 #include "core/base/text/sha256.h"
+#include "core/call/plugin.h"
 #include "files_state.h"
 
 /* The first 128 bits of SHA-256. "" if libcrypto is out of memory: no file has this hash. */

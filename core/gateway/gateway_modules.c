@@ -344,7 +344,7 @@ static int gateway_start_plugin(struct plugin *plugin, struct call *call)
     call->started_ns = clock_monotonic_ns();
     call->plugin = plugin;
     call->caller.all_spaces = true; /* it works for all spaces */
-    dispatch_own(call);
+    call->over = dispatch_over;
     call_ref(call); /* for the run, until it has completed */
     call_pend(call);
     struct module_run run;

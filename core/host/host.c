@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* host.c - the table of functions for plugins; host_*.c has the functions. */
 #include "host.h"
+#include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
 #include "core/store/store.h"
 
@@ -45,7 +46,7 @@ const struct ng_host call_host = {
     .json_first = host_json_first,
     .json_next = host_json_next,
     .json_key = host_json_key,
-    .json_text = host_json_text,
+    .json_text = json_text,
     .json_integer = json_integer,
     .json_double = json_double,
     .json_object = json_object,
@@ -61,11 +62,11 @@ const struct ng_host call_host = {
     .json_copy = json_copy,
     .json_writer = host_json_writer,
     .json_result = host_json_result,
-    .conf_text = host_conf_text,
-    .conf_int = host_conf_int,
-    .conf_number = host_conf_number,
-    .conf_bool = host_conf_bool,
-    .conf_list = host_conf_list,
+    .conf_text = config_view_text,
+    .conf_int = config_view_int,
+    .conf_number = config_view_number,
+    .conf_bool = config_view_bool,
+    .conf_list = config_view_list,
     .get = host_get,
     .query = host_query,
     .search = host_search,

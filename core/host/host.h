@@ -75,15 +75,8 @@ size_t host_json_count(const struct ng_value *value);
 const struct ng_value *host_json_first(const struct ng_value *container);
 const struct ng_value *host_json_next(const struct ng_value *element);
 struct ng_str host_json_key(const struct ng_value *member);
-struct ng_str host_json_text(const struct ng_value *value);
 struct ng_writer *host_json_writer(struct ng_call *pub);
 struct ng_str host_json_result(struct ng_writer *writer);
-struct ng_str host_conf_text(const struct ng_conf *conf, const char *key);
-int64_t host_conf_int(const struct ng_conf *conf, const char *key);
-double host_conf_number(const struct ng_conf *conf, const char *key);
-bool host_conf_bool(const struct ng_conf *conf, const char *key);
-size_t host_conf_list(const struct ng_conf *conf, const char *key,
-                      const struct ng_str **ret_items);
 
 /* ---- host_documents.c ---- */
 

@@ -98,13 +98,16 @@ static bool plugin_declares(const struct ng_plugin *plugin, struct ng_str collec
 static int host_may_change(struct call *call, struct ng_str collection)
 {
     const struct plugin *own = call_plugin(call);
+    if (own != NULL &&
+        (plugin_declares(&own->desc, collection) || str_in_words(collection, own->desc.uses))) {
+        return NG_OK;
+    }
     struct plugin *const *plugins = NULL;
     size_t count = 0;
     if (own == NULL) {
         count = registry_plugins(call->gateway->registry, &plugins);
     }
-    bool may = own != NULL && (plugin_declares(&own->desc, collection) ||
-                               str_in_words(collection, own->desc.uses));
+    bool may = false;
     for (size_t i = 0; i < count && !may; i++) {
         may = plugin_declares(&plugins[i]->desc, collection);
     }
@@ -119,11 +122,8 @@ static int host_may_change(struct call *call, struct ng_str collection)
 }
 
 /* Refused in a change function, which would wait for locks that its own thread holds. */
-static int host_may_write(struct call *call)
+static int host_no_write(struct call *call)
 {
-    if (!module_run_in_change()) {
-        return NG_OK;
-    }
     return call_fail(call, NG_EINTERNAL,
                      "a change function may not change documents or files, because it runs "
                      "under the lock of its document; name all documents in one change");
@@ -133,8 +133,12 @@ static int host_may_write(struct call *call)
 static int host_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                              const struct ng_change **ret)
 {
-    int rc = host_may_write(call);
-    if (rc == NG_OK) {
+    if (module_run_in_change()) {
+        return host_no_write(call);
+    }
+    int rc = NG_OK;
+    *ret = changes;
+    if (count > 0 && changes->size != sizeof(*changes)) {
         rc = abi_take_changes(call, changes, count, ret);
     }
     for (size_t i = 0; rc == NG_OK && i < count && i < NG_CHANGES_MAX; i++) {
@@ -289,10 +293,10 @@ int host_file_edit(struct ng_call *pub, const struct ng_file_edit *edit)
 {
     struct call *call = call_of(pub);
     struct ng_file_edit mine;
-    int rc = host_may_write(call);
-    if (rc == NG_OK) {
-        rc = abi_take(call, &abi_file_edit, &mine, edit);
+    if (module_run_in_change()) {
+        return host_no_write(call);
     }
+    int rc = abi_take(call, &abi_file_edit, &mine, edit);
     if (rc == NG_OK && mine.collection != NULL) {
         rc = host_may_change(call, ng_str_of(mine.collection));
     }
@@ -306,11 +310,10 @@ int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *trans
 {
     struct call *call = call_of(pub);
     struct ng_file_transfer mine;
-    int rc = host_may_write(call);
-    if (rc != NG_OK) {
-        return rc;
+    if (module_run_in_change()) {
+        return host_no_write(call);
     }
-    rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    int rc = abi_take(call, &abi_file_transfer, &mine, transfer);
     if (rc != NG_OK) {
         return rc;
     }
@@ -321,11 +324,10 @@ int host_file_undo(struct ng_call *pub, const struct ng_file_undo *undo)
 {
     struct call *call = call_of(pub);
     struct ng_file_undo mine;
-    int rc = host_may_write(call);
-    if (rc != NG_OK) {
-        return rc;
+    if (module_run_in_change()) {
+        return host_no_write(call);
     }
-    rc = abi_take(call, &abi_file_undo, &mine, undo);
+    int rc = abi_take(call, &abi_file_undo, &mine, undo);
     if (rc != NG_OK) {
         return rc;
     }

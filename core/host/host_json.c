@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* host_json.c - access of plugins to JSON and to their configuration. */
+/* host_json.c - access of plugins to JSON. */
 
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/plugin.h"
-#include "core/config/config.h"
 #include "host.h"
-
-/* ---- JSON ---- */
 
 int host_json_parse(struct ng_call *pub, struct ng_str text, const struct ng_value **ret)
 {
@@ -54,14 +51,6 @@ struct ng_str host_json_key(const struct ng_value *member)
     return or_absent(member)->key;
 }
 
-struct ng_str host_json_text(const struct ng_value *value)
-{
-    if (value == NULL || (value->type != NG_TYPE_STRING && value->type != NG_TYPE_NUMBER)) {
-        return str_make(NULL, 0);
-    }
-    return value->text;
-}
-
 struct memory_writer {       /* a writer and its buffer in the memory of a call */
     struct ng_writer writer; /* first */
     struct buf buf;
@@ -105,32 +94,4 @@ struct ng_str host_json_result(struct ng_writer *writer)
         return str_make(NULL, 0);
     }
     return str_make(buf_cstr(writer->buf), writer->buf->len);
-}
-
-/* ---- configuration ---- */
-
-struct ng_str host_conf_text(const struct ng_conf *conf, const char *key)
-{
-    return config_view_text(conf, key);
-}
-
-int64_t host_conf_int(const struct ng_conf *conf, const char *key)
-{
-    return config_view_int(conf, key);
-}
-
-double host_conf_number(const struct ng_conf *conf, const char *key)
-{
-    return config_view_number(conf, key);
-}
-
-bool host_conf_bool(const struct ng_conf *conf, const char *key)
-{
-    return config_view_bool(conf, key);
-}
-
-size_t host_conf_list(const struct ng_conf *conf, const char *key,
-                      const struct ng_str **ret_items)
-{
-    return config_view_list(conf, key, ret_items);
 }

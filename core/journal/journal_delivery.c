@@ -61,15 +61,17 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     bool shared = store_is_shared(front->store);
     lock_take(&front->lock);
     bool wake = false;
-    for (size_t i = 0; i < count && shared; i++) {
-        /* Without a sequence number yet: the feed has it later. */
-        front->poll = front->poll || delivery_wants(front, events[i].key.collection);
-        wake = front->poll;
-    }
-    for (size_t i = 0; i < count && !shared; i++) {
+    for (size_t i = 0; i < count; i++) {
+        bool wanted = delivery_wants(front, events[i].key.collection);
+        if (shared) {
+            /* Without a sequence number yet: the feed has it later. */
+            front->poll = front->poll || wanted;
+            wake = front->poll;
+            continue;
+        }
         front->seen = u64_max(events[i].seq, front->seen);
         /* A round may have delivered the event before this notification. */
-        if (events[i].seq > front->cursor && delivery_wants(front, events[i].key.collection)) {
+        if (wanted && events[i].seq > front->cursor) {
             front->wanted = events[i].seq;
             front->backlog++;
             wake = true;
@@ -538,7 +540,7 @@ static void *delivery_run(void *user)
 
 int delivery_start(struct journal_front *front, struct call *call)
 {
-    int rc = store_watch(front->store, journal_watch, front);
+    int rc = store_watch(front->store, NULL, journal_watch, front);
     if (rc != NG_OK) {
         return call_fail(call, rc, "the store takes no further watcher");
     }

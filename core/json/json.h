@@ -59,8 +59,13 @@ int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
 int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
                     const struct ng_value **ret, struct json_error *error);
 
-const struct ng_value *json_get(const struct ng_value *object, const char *name);
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);
+static inline const struct ng_value *json_get(const struct ng_value *object, const char *name)
+{
+    return json_get_str(object, ng_str_of(name));
+}
+/* The text of a string, the digits of a number; else absent. */
+struct ng_str json_text(const struct ng_value *value);
 /* Is a string of this array? False of anything else. */
 bool json_has_text(const struct ng_value *array, struct ng_str text);
 /* The text of a member that is a string; absent: there is none. */

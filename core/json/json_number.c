@@ -15,11 +15,6 @@
 
 __extension__ typedef unsigned __int128 wide_uint;
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static int64_t exponent_of(const char *at, const char *end)
 {
     bool negative = at < end && *at == '-';
@@ -27,7 +22,7 @@ static int64_t exponent_of(const char *at, const char *end)
     if (at < end && (*at == '-' || *at == '+')) {
         at++;
     }
-    for (; at < end && is_digit(*at); at++) {
+    for (; at < end && str_is_digit(*at); at++) {
         exponent = exponent * 10 + (*at - '0');
         if (exponent > JSON_EXPONENT_MAX) {
             exponent = JSON_EXPONENT_MAX;
@@ -58,7 +53,7 @@ struct json_decimal json_decimal_of(struct ng_str number)
         dot = mantissa_end;
     }
     const char *first = at;
-    while (first < mantissa_end && !(is_digit(*first) && *first != '0')) {
+    while (first < mantissa_end && !(str_is_digit(*first) && *first != '0')) {
         first++;
     }
     if (first == mantissa_end) {
@@ -66,7 +61,7 @@ struct json_decimal json_decimal_of(struct ng_str number)
         return decimal;
     }
     const char *last = mantissa_end - 1;
-    while (!(is_digit(*last) && *last != '0')) {
+    while (!(str_is_digit(*last) && *last != '0')) {
         last--;
     }
     decimal.digits = first;
@@ -100,6 +95,33 @@ static char next_digit(const char **at, const char *end)
     char digit = **at;
     (*at)++;
     return digit;
+}
+
+int json_decimal_integer(struct ng_str number, int64_t *ret)
+{
+    struct json_decimal decimal = json_decimal_of(number);
+    if (!json_decimal_is_integer(&decimal) || decimal.point > 19) {
+        return NG_EINVAL;
+    }
+    uint64_t limit = (uint64_t)INT64_MAX + decimal.negative;
+    uint64_t magnitude = 0; /* at most 19 digits: fits */
+    const char *at = decimal.digits;
+    for (int64_t i = 0; decimal.count > 0 && i < decimal.point; i++) {
+        magnitude = magnitude * 10 + (uint64_t)(next_digit(&at, decimal.end) - '0');
+    }
+    if (magnitude > limit) {
+        return NG_EINVAL;
+    }
+    if (!decimal.negative) {
+        *ret = (int64_t)magnitude;
+    } else {
+        if (magnitude == limit) {
+            *ret = INT64_MIN;
+        } else {
+            *ret = -(int64_t)magnitude;
+        }
+    }
+    return NG_OK;
 }
 
 static int compare_magnitudes(const struct json_decimal *a, const struct json_decimal *b)
@@ -158,36 +180,6 @@ bool json_is_integer(const struct ng_value *number)
     }
     struct json_decimal decimal = json_decimal_of(number->text);
     return json_decimal_is_integer(&decimal);
-}
-
-int json_integer(const struct ng_value *number, int64_t *ret)
-{
-    if (number == NULL || number->type != NG_TYPE_NUMBER) {
-        return NG_EINVAL;
-    }
-    struct json_decimal decimal = json_decimal_of(number->text);
-    if (!json_decimal_is_integer(&decimal) || decimal.point > 19) {
-        return NG_EINVAL;
-    }
-    uint64_t limit = (uint64_t)INT64_MAX + decimal.negative;
-    uint64_t magnitude = 0; /* at most 19 digits: fits */
-    const char *at = decimal.digits;
-    for (int64_t i = 0; decimal.count > 0 && i < decimal.point; i++) {
-        magnitude = magnitude * 10 + (uint64_t)(next_digit(&at, decimal.end) - '0');
-    }
-    if (magnitude > limit) {
-        return NG_EINVAL;
-    }
-    if (!decimal.negative) {
-        *ret = (int64_t)magnitude;
-    } else {
-        if (magnitude == limit) {
-            *ret = INT64_MIN;
-        } else {
-            *ret = -(int64_t)magnitude;
-        }
-    }
-    return NG_OK;
 }
 
 static double double_of(const struct json_decimal *decimal)

@@ -25,6 +25,8 @@ struct json_decimal {
 
 struct json_decimal json_decimal_of(struct ng_str number);
 bool json_decimal_is_integer(const struct json_decimal *decimal);
+/* The number as an integer, or NG_EINVAL. */
+int json_decimal_integer(struct ng_str number, int64_t *ret);
 int json_decimal_compare(const struct json_decimal *a, const struct json_decimal *b);
 
 /*

@@ -8,6 +8,8 @@
 
 /* Up to this many members are looked up one by one, more are sorted first. */
 #define MEMBERS_UNSORTED 32
+/* Digits of an integer that needs no look for its size. */
+#define PLAIN_DIGITS 18
 
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name)
 {
@@ -22,9 +24,29 @@ const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str
     return NULL;
 }
 
-const struct ng_value *json_get(const struct ng_value *object, const char *name)
+struct ng_str json_text(const struct ng_value *value)
 {
-    return json_get_str(object, ng_str_of(name));
+    if (value == NULL || (value->type != NG_TYPE_STRING && value->type != NG_TYPE_NUMBER)) {
+        return str_make(NULL, 0);
+    }
+    return value->text;
+}
+
+int json_integer(const struct ng_value *number, int64_t *ret)
+{
+    if (number == NULL || number->type != NG_TYPE_NUMBER) {
+        return NG_EINVAL;
+    }
+    int64_t value = 0;
+    size_t at = 0;
+    while (at < number->text.len && at < PLAIN_DIGITS && str_is_digit(number->text.data[at])) {
+        value = value * 10 + (number->text.data[at++] - '0');
+    }
+    if (at < number->text.len) {
+        return json_decimal_integer(number->text, ret);
+    }
+    *ret = value;
+    return NG_OK;
 }
 
 struct ng_str json_get_text(const struct ng_value *object, const char *name)

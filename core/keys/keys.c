@@ -286,7 +286,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
     }
     /* Last, as a watcher cannot be removed from the store. */
     if (rc == NG_OK) {
-        rc = store_watch(gateway->store, keys_watch, keys);
+        rc = store_watch(gateway->store, KEYS_COLLECTION, keys_watch, keys);
     }
     if (rc != NG_OK) {
         keys_close(keys);

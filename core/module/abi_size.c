@@ -87,9 +87,8 @@ int abi_take(struct call *call, const struct abi_form *form, void *to, const voi
 int abi_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                      const struct ng_change **ret)
 {
-    *ret = changes;
-    int rc = count == 0 ? NG_OK : abi_check(call, &abi_change, changes);
-    if (rc != NG_OK || count == 0 || changes->size == sizeof(*changes)) {
+    int rc = abi_check(call, &abi_change, changes);
+    if (rc != NG_OK) {
         return rc;
     }
     if (count > NG_CHANGES_MAX) {

@@ -47,7 +47,8 @@ int abi_check(struct call *call, const struct abi_form *form, const void *object
 /* Copies a plugin's struct into today's size: *to is filled as far as *from goes, the rest is
  * zeros. */
 int abi_take(struct call *call, const struct abi_form *form, void *to, const void *from);
-/* `count` changes in today's size: those given, or a copy of the call's. */
+/* *ret: the `count` changes, which are not of today's size, in today's size; memory of the
+ * call. With more than NG_CHANGES_MAX of them *ret is left as it is. */
 int abi_take_changes(struct call *call, const struct ng_change *changes, size_t count,
                      const struct ng_change **ret);
 

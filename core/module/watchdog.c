@@ -18,11 +18,6 @@
 /* Threads that may run tools inline; further ones are not watched. */
 #define WATCHDOG_LOOPS_MAX 64
 
-struct loop_slot {
-    _Atomic(const struct tool *) tool;
-    _Atomic int64_t since_ns; /* 0: the loop runs no tool */
-};
-
 struct watchdog {
     pthread_t thread;
     struct lock lock;
@@ -30,7 +25,7 @@ struct watchdog {
     bool stopping;
     struct watched *first;
     struct metrics *metrics;
-    struct loop_slot loops[WATCHDOG_LOOPS_MAX];
+    struct watchdog_loop loops[WATCHDOG_LOOPS_MAX];
 };
 
 /* Each thread has the same slot in every watchdog of the process. 0: none yet. */
@@ -39,40 +34,23 @@ static atomic_uint watchdog_threads;
 /* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 static _Thread_local unsigned watchdog_slot;
 
-static struct loop_slot *own_slot(struct watchdog *watchdog)
+struct watchdog_loop *watchdog_loop_begin(struct watchdog *watchdog, const struct tool *tool,
+                                          int64_t now_ns)
 {
     if (watchdog_slot == 0) {
         watchdog_slot = atomic_fetch_add(&watchdog_threads, 1) + 1;
         crash_thread();
     }
-    return watchdog != NULL && watchdog_slot <= WATCHDOG_LOOPS_MAX
-               ? &watchdog->loops[watchdog_slot - 1]
-               : NULL;
-}
-
-void watchdog_loop_begin(struct watchdog *watchdog, const struct tool *tool, int64_t now_ns)
-{
-    struct loop_slot *slot = own_slot(watchdog);
-    if (slot != NULL) {
-        atomic_store_explicit(&slot->tool, tool, memory_order_relaxed);
-        atomic_store_explicit(&slot->since_ns, now_ns, memory_order_release);
+    if (watchdog == NULL || watchdog_slot > WATCHDOG_LOOPS_MAX) {
+        return NULL;
     }
+    struct watchdog_loop *loop = &watchdog->loops[watchdog_slot - 1];
+    atomic_store_explicit(&loop->tool, tool, memory_order_relaxed);
+    atomic_store_explicit(&loop->since_ns, now_ns, memory_order_release);
+    return loop;
 }
 
-void watchdog_loop_end(struct watchdog *watchdog)
-{
-    struct loop_slot *slot = own_slot(watchdog);
-    if (slot != NULL) {
-        atomic_store_explicit(&slot->since_ns, 0, memory_order_release);
-    }
-}
-
-bool watchdog_distrusts(const struct tool *tool)
-{
-    return atomic_load_explicit(&tool->blocked_loop, memory_order_relaxed);
-}
-
-static void look_at_loop(struct watchdog *watchdog, struct loop_slot *slot, int64_t now_ns)
+static void look_at_loop(struct watchdog *watchdog, struct watchdog_loop *slot, int64_t now_ns)
 {
     int64_t since = atomic_load_explicit(&slot->since_ns, memory_order_acquire);
     if (since == 0 || now_ns - since < (int64_t)WATCHDOG_LOOP_MS * 1000000) {

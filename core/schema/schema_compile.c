@@ -205,13 +205,6 @@ static int compile_contains(struct site *site)
     return compile_single(site);
 }
 
-int schema_by_name(const void *a, const void *b)
-{
-    const struct schema_entry *left = a;
-    const struct schema_entry *right = b;
-    return str_compare(left->name, right->name);
-}
-
 static int compile_entry(struct site *site, const struct ng_value *value, size_t index,
                          struct schema_entry *entry)
 {

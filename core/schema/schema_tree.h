@@ -6,6 +6,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "core/base/str.h"
 #include "core/json/json_number.h"
 #include "schema.h"
 
@@ -226,7 +227,12 @@ bool schema_matches(struct schema_checker *checker, const pcre2_code *regex, str
                     const struct schema_place *place, struct ng_str pattern);
 unsigned schema_types_of(const struct ng_value *value);
 /* Order of entries, for qsort() and bsearch(). */
-int schema_by_name(const void *a, const void *b);
+static inline int schema_by_name(const void *a, const void *b)
+{
+    const struct schema_entry *left = a;
+    const struct schema_entry *right = b;
+    return str_compare(left->name, right->name);
+}
 /* The types a schema admits as far as its type, const, enum and $ref tell; 0: unknown. */
 unsigned schema_types_admitted(const struct schema_node *node);
 const struct schema_entry *schema_find(const struct schema_rule *properties,

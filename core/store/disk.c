@@ -41,6 +41,7 @@ struct place {
 };
 
 struct disk {
+    atomic_bool refusing; /* first, for disk_wants(): the last commit found no room */
     struct lock lock;
     struct disk_roots from;
     struct place data;
@@ -49,7 +50,6 @@ struct disk {
     struct place *gone; /* roots that are not there */
     size_t gone_count;
     uint64_t size;
-    atomic_bool refusing;   /* the last commit found no room */
     uint64_t refused_free;  /* free bytes at that time */
     uint64_t refused_count; /* writes, since the last line about it */
     int64_t told_ms;        /* by the uptime; 0: not yet */
@@ -218,13 +218,9 @@ void disk_refused(struct disk *disk, struct ng_str message)
 void disk_committed(struct disk *disk, int rc, const char *error)
 {
     struct disk_room room;
-    if (disk == NULL) {
-        return;
-    }
-    if (rc == NG_OK && atomic_load_explicit(&disk->refusing, memory_order_relaxed)) {
+    if (rc == NG_OK) {
         atomic_store(&disk->refusing, false);
-    }
-    if (rc == NG_EFULL) {
+    } else {
         (void)disk_ask(disk->data.path, &room);
         lock_take(&disk->lock);
         atomic_store(&disk->refusing, true);

@@ -6,6 +6,7 @@
 #ifndef NOTEGATE_CORE_DISK_H
 #define NOTEGATE_CORE_DISK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,7 +59,17 @@ void disk_look_roots(struct disk *disk);
  * there are no more. */
 bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_room *ret);
 
-/* A commit of the store has ended. NULL is a no-op. */
+/* Is the end of a commit with rc to be told? NULL: no. */
+static inline bool disk_wants(const struct disk *disk, int rc)
+{
+    /* Its first member. */
+    const atomic_bool *refusing = (const atomic_bool *)(const void *)disk;
+    return disk != NULL &&
+           (rc == NG_EFULL ||
+            (rc == NG_OK && atomic_load_explicit(refusing, memory_order_relaxed)));
+}
+
+/* Such a commit of the store has ended. */
 void disk_committed(struct disk *disk, int rc, const char *error);
 /* A call was refused for want of room, here or below a root: logged, at most once a minute. */
 void disk_refused(struct disk *disk, struct ng_str message);

@@ -13,9 +13,6 @@
 #include "core/module/abi_size.h"
 #include "store_txn.h"
 
-/* Shared: a document read so lately is what a change is made of without another look. */
-#define STORE_YOUNG_MS 5000
-
 /* A read on an event loop that memory does not answer. */
 static int store_needs_worker(struct store *store, const struct call *call)
 {
@@ -87,11 +84,6 @@ void store_stop(struct store *store)
     }
 }
 
-bool store_is_shared(const struct store *store)
-{
-    return store->shared;
-}
-
 const struct ng_documents *store_backend(struct store *store, void **ret_db)
 {
     *ret_db = store->db;
@@ -151,27 +143,10 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     return rc;
 }
 
-/* With the table's lock. Of a shared store what memory has is only where a change begins: if it
- * is old by now, the commit finds out. */
-static bool store_is_loaded(const struct store *store, const struct cached_doc *cached)
-{
-    if (cached->committed == NULL || !store->shared) {
-        return cached->committed != NULL;
-    }
-    bool young = clock_monotonic_ns() - cached->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
-    return cached->queued > 0 || (!cached->stale && (cached->read_now || young));
-}
-
-int store_load(struct store *store, struct call *call, struct cached_doc *cached,
-               const struct ng_key *key)
+int store_load_now(struct store *store, struct call *call, struct cached_doc *cached,
+                   const struct ng_key *key)
 {
     struct store_table *table = &store->table;
-    lock_take(&table->lock);
-    bool loaded = store_is_loaded(store, cached);
-    lock_release(&table->lock);
-    if (loaded) {
-        return NG_OK;
-    }
     int rc = store_needs_worker(store, call);
     if (rc != NG_OK) {
         return rc;
@@ -412,14 +387,13 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
 
 /* ---- watching and upkeep ---- */
 
-int store_watch(struct store *store, store_watch_fn *watch, void *user)
+int store_watch(struct store *store, const char *collection, store_watch_fn *watch, void *user)
 {
     int rc = NG_ETOOLARGE;
     lock_take(&store->watch_lock);
     if (store->watcher_count < STORE_WATCHERS_MAX) {
-        store->watchers[store->watcher_count].watch = watch;
-        store->watchers[store->watcher_count].user = user;
-        store->watcher_count++;
+        store->watchers[store->watcher_count++] =
+            (struct store_watcher){watch, user, collection};
         rc = NG_OK;
     }
     lock_release(&store->watch_lock);
@@ -441,15 +415,13 @@ void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
 
 void store_saw_seq(struct store *store, uint64_t seq)
 {
-    uint64_t known = atomic_load(&store->last_seq);
-    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
-    }
+    store_saw(store, seq);
 }
 
 uint64_t store_look_seq(struct store *store)
 {
     if (store->backend->last_seq != NULL) {
-        store_saw_seq(store, store->backend->last_seq(store->db));
+        store_saw(store, store->backend->last_seq(store->db));
     }
     return atomic_load(&store->last_seq);
 }

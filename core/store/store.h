@@ -29,7 +29,12 @@ void store_stop(struct store *store);
 /* Waits for queued commits, closes the backend. NULL is a no-op. */
 void store_close(struct store *store);
 /* Do other gateways write to it? */
-bool store_is_shared(const struct store *store);
+static inline bool store_is_shared(const struct store *store)
+{
+    /* Its first member, see store_types.h. */
+    return *(const bool *)(const void *)store;
+}
+
 const struct ng_documents *store_backend(struct store *store, void **ret_db);
 
 /* A collection exists from now on. */
@@ -70,8 +75,14 @@ int store_changes(struct store *store, struct call *call, uint64_t since, uint32
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,
                  size_t count);
 
-/* The plugin's code of a call runs; while it does, no change function of the call is run again
- * (shared stores: another gateway was faster). Around each run. */
+/* May a change function of a call run again, on another thread? NULL: no. */
+static inline bool store_runs_again(const struct store *store)
+{
+    return store != NULL && store_is_shared(store);
+}
+
+/* Only then: the plugin's code of a call runs; while it does, no change function of the call is
+ * run again (another gateway was faster). Around each run. */
 void store_run_begins(struct store *store, struct call *call);
 void store_run_ends(struct store *store, struct call *call);
 
@@ -109,9 +120,9 @@ struct ng_draft *store_draft_new(struct call *call, struct ng_str json, struct n
 void store_draft_view(const struct ng_draft *draft, struct draft_view *ret);
 
 /* Runs after each commit that made events, on the committing thread, in order of seq; must be
- * quick. */
+ * quick. collection: only if one of the events is in it; NULL: after all. */
 typedef void store_watch_fn(void *user, const struct ng_event *events, size_t count);
-int store_watch(struct store *store, store_watch_fn *watch, void *user);
+int store_watch(struct store *store, const char *collection, store_watch_fn *watch, void *user);
 /* It does not run any more when this returns. */
 void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
 uint64_t store_last_seq(struct store *store);

@@ -30,13 +30,6 @@ static int txn_load(struct store_txn *txn)
     return NG_OK;
 }
 
-void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call)
-{
-    snapshot->staged = call->staged;
-    snapshot->writer = call->reply_writer;
-    snapshot->reply_len = call->reply_buf.len;
-}
-
 void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call)
 {
     call_reset_result(call);
@@ -48,14 +41,6 @@ void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *
         call->reply_writer = snapshot->writer;
         call->reply_buf.len = snapshot->reply_len;
     }
-}
-
-static void reply_mark_take(struct reply_mark *mark, const struct call *call)
-{
-    mark->text = call->staged.text.data;
-    mark->last_part = call->staged.last_part;
-    mark->reply_len = call->reply_buf.len;
-    mark->reply_open = call_reply_is_open(call);
 }
 
 static bool reply_mark_same(const struct reply_mark *a, const struct reply_mark *b)
@@ -140,11 +125,12 @@ static int txn_round(struct store_txn *txn, bool *ret_settled, bool *ret_over)
         return rc;
     }
     rc = txn_run(txn);
-    if (rc == NG_OK) {
+    if (rc == NG_OK && (txn->given != NULL || txn->call->idempotency != NULL)) {
         rc = txn_answer(txn, &made, &answer);
     }
     reply_mark_take(&txn->last, txn->call);
-    bool settled = rc == NG_OK && txn_is_settled(txn, answer);
+    bool settled = rc == NG_OK && answer == NULL &&
+                   (txn->count == 0 || txn->docs[0].next == NULL) && txn_is_settled(txn);
     if ((settled || (rc != NG_OK && rc != NG_PENDING)) && !txn_saw_newest(txn)) {
         *ret_over = false; /* it may be otherwise by now */
         return NG_OK;
@@ -195,7 +181,7 @@ static int txn_start(struct store_txn *txn, bool *ret_settled)
     txn_unlock(txn);
     if (rc == NG_PENDING) {
         store_retry_wait(txn);
-    } else {
+    } else if (txn->store->shared) {
         store_retry_release(txn);
     }
     if (rc == NG_OK && !*ret_settled) {

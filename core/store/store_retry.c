@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/call/plugin.h"
 #include "idempotency.h"
 #include "store_txn.h"
 
@@ -55,9 +56,6 @@ static void retry_submit(struct store_txn *txn, int64_t delay_ns)
 void store_retry_release(struct store_txn *txn)
 {
     struct store_retry *retry = &txn->store->retry;
-    if (!txn->store->shared) {
-        return;
-    }
     lock_take(&retry->lock);
     bool wake = txn->use == TXN_WAKE_PENDING;
     assert(txn->use != TXN_IDLE);
@@ -206,9 +204,6 @@ void store_retry_enlist(struct store_txn *txn)
 
 void store_run_begins(struct store *store, struct call *call)
 {
-    if (store == NULL || !store->shared) {
-        return;
-    }
     lock_take(&store->retry.lock);
     while (call->memory_busy) {
         lock_wait(&store->retry.released, &store->retry.lock);
@@ -219,9 +214,6 @@ void store_run_begins(struct store *store, struct call *call)
 
 void store_run_ends(struct store *store, struct call *call)
 {
-    if (store == NULL || !store->shared) {
-        return;
-    }
     lock_take(&store->retry.lock);
     call->memory_busy = false;
     struct store_txn *txn = call->memory_waiters;

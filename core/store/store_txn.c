@@ -38,7 +38,9 @@ int txn_lock(struct store_txn *txn)
     for (size_t i = 0; i < txn->count; i++) {
         order[i] = &txn->docs[i];
     }
-    qsort(order, txn->count, sizeof(struct txn_doc *), txn_doc_order);
+    if (txn->count > 1) {
+        qsort(order, txn->count, sizeof(struct txn_doc *), txn_doc_order);
+    }
     for (size_t i = 0; i < txn->count; i++) {
         if (i > 0 && order[i]->cached == order[i - 1]->cached) {
             return call_fail(txn->call, NG_EINTERNAL,
@@ -240,11 +242,19 @@ static void txn_tell(struct store_txn *txn)
         event->data = put->event_data;
     }
     for (size_t i = 0; i < txn->count; i++) {
-        store_saw_seq(store, txn->puts[i].seq);
+        store_saw(store, txn->puts[i].seq);
     }
     lock_take(&store->watch_lock);
     for (size_t i = 0; i < store->watcher_count && count > 0; i++) {
-        store->watchers[i].watch(store->watchers[i].user, events, count);
+        const struct store_watcher *watcher = &store->watchers[i];
+        size_t at = 0;
+        while (watcher->collection != NULL && at < count &&
+               !str_is(events[at].key.collection, watcher->collection)) {
+            at++;
+        }
+        if (at < count) {
+            watcher->watch(watcher->user, events, count);
+        }
     }
     lock_release(&store->watch_lock);
 }
@@ -269,7 +279,9 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
     if (call->gateway != NULL && call->gateway->metrics != NULL) {
         metrics_commit(call->gateway->metrics, rc == NG_OK,
                        clock_monotonic_ns() - txn->queued_ns);
-        disk_committed(call->gateway->disk, rc, batch->error);
+        if (disk_wants(call->gateway->disk, rc)) {
+            disk_committed(call->gateway->disk, rc, batch->error);
+        }
     }
     bool retry = false;
     int first = rc;
@@ -358,7 +370,9 @@ int txn_queue(struct store_txn *txn, bool *ret_retry)
     }
     *ret_retry = !txn_publish(txn);
     if (!*ret_retry) {
-        txn_note(txn);
+        if (call_is_audited(txn->call->gateway)) {
+            txn_note(txn);
+        }
         rc = txn_commit(txn);
     }
     if (store->shared) {
@@ -395,9 +409,9 @@ int txn_batch(struct store_txn *txn, const struct ng_answer *answer)
 
 /* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
  * for. */
-bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer)
+bool txn_is_settled(struct store_txn *txn)
 {
-    bool settled = answer == NULL;
+    bool settled = true;
     lock_take(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count; i++) {
         settled = settled && txn->docs[i].next == NULL && txn->docs[i].cached->queued == 0;

@@ -36,6 +36,21 @@ struct reply_mark {
     bool reply_open;
 };
 
+static inline void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call)
+{
+    snapshot->staged = call->staged;
+    snapshot->writer = call->reply_writer;
+    snapshot->reply_len = call->reply_buf.len;
+}
+
+static inline void reply_mark_take(struct reply_mark *mark, const struct call *call)
+{
+    mark->text = call->staged.text.data;
+    mark->last_part = call->staged.last_part;
+    mark->reply_len = call->reply_buf.len;
+    mark->reply_open = call_reply_is_open(call);
+}
+
 /*
  * Does a thread use the transaction? A commit can end, and want it to run again, while the
  * thread that queued it is still in it (shared stores).
@@ -113,15 +128,13 @@ int txn_batch(struct store_txn *txn, const struct ng_answer *answer);
  * state they read has failed meanwhile. */
 int txn_queue(struct store_txn *txn, bool *ret_retry);
 void store_batch_ended(struct store *store);
-/* Nothing changed, nothing queued before it, no answer to keep: then there is nothing to wait
- * for. */
-bool txn_is_settled(struct store_txn *txn, const struct ng_answer *answer);
+/* Nothing changed and nothing is queued before it: there is nothing to wait for. */
+bool txn_is_settled(struct store_txn *txn);
 
 /* ---- store_change.c ---- */
 
 /* Rolls back the functions' replies of the last run. */
 void txn_take_back(struct store_txn *txn);
-void reply_snapshot_take(struct reply_snapshot *snapshot, const struct call *call);
 void reply_snapshot_restore(const struct reply_snapshot *snapshot, struct call *call);
 /* Runs the functions and queues the result. NG_OK with *ret_settled: nothing to wait for.
  * NG_PENDING: it has to wait for txn->wait_for, after txn_unlock(). */

@@ -5,7 +5,9 @@
 #define NOTEGATE_CORE_STORE_TYPES_H
 
 #include <pthread.h>
+#include <stdlib.h>
 
+#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "store.h"
 
@@ -18,8 +20,21 @@ struct blob {
 
 struct blob *blob_new(size_t len); /* one reference; the caller fills data */
 struct blob *blob_of(struct ng_str text);
-struct blob *blob_ref(struct blob *blob);
-void blob_unref(struct blob *blob); /* NULL is a no-op */
+
+static inline struct blob *blob_ref(struct blob *blob)
+{
+    atomic_fetch_add_explicit(&blob->refs, 1, memory_order_relaxed);
+    return blob;
+}
+
+/* NULL is a no-op. */
+static inline void blob_unref(struct blob *blob)
+{
+    if (blob != NULL && atomic_fetch_sub_explicit(&blob->refs, 1, memory_order_acq_rel) == 1) {
+        free(blob);
+    }
+}
+
 static inline struct ng_str blob_str(const struct blob *blob)
 {
     struct ng_str str = {blob->data, blob->len};
@@ -41,8 +56,25 @@ struct version {
         *committed; /* memory for the committed form, so that a commit needs none; or NULL */
 };
 
-struct version *version_ref(struct version *version);
-void version_unref(void *object); /* NULL is a no-op */
+static inline struct version *version_ref(struct version *version)
+{
+    atomic_fetch_add_explicit(&version->refs, 1, memory_order_relaxed);
+    return version;
+}
+
+/* For version_unref(): the last reference has gone. */
+void version_free(struct version *version);
+
+/* NULL is a no-op. */
+static inline void version_unref(void *object)
+{
+    struct version *version = object;
+    if (version != NULL &&
+        atomic_fetch_sub_explicit(&version->refs, 1, memory_order_acq_rel) == 1) {
+        version_free(version);
+    }
+}
+
 /* A version of these parts (references are taken); parses json. NULL: *rc says why (NG_EJSON:
  * json is no object). */
 struct version *version_new(struct blob *key, size_t collection_len, size_t space_len,
@@ -51,12 +83,14 @@ struct version *version_new(struct blob *key, size_t collection_len, size_t spac
 struct version *version_of_row(const struct ng_key *key, const struct ng_doc *row, int *rc);
 /* "There is no such document." */
 struct version *version_of_nothing(const struct ng_key *key);
-/* Memory for the committed form, before the version is queued. */
-int version_reserve(struct version *version);
 /* The committed form, once: a reference for the caller. */
 struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq);
 /* Are these the same revision, one perhaps in its committed form? */
-bool version_same(const struct version *a, const struct version *b);
+static inline bool version_same(const struct version *a, const struct version *b)
+{
+    return a == b || (a != NULL && b != NULL && (a->origin == b || b->origin == a));
+}
+
 size_t version_bytes(const struct version *version);
 int version_name(struct version *version, struct ng_str author, struct ng_str action);
 
@@ -129,8 +163,19 @@ struct ng_draft {
     int rc; /* a draft call that returns nothing has failed */
 };
 
-void draft_done(struct ng_draft *draft);
-bool draft_touched(const struct ng_draft *draft);
+static inline void draft_done(struct ng_draft *draft)
+{
+    blob_unref(draft->json);
+    blob_unref(draft->text);
+    draft->json = NULL;
+    draft->text = NULL;
+}
+
+static inline bool draft_touched(const struct ng_draft *draft)
+{
+    return draft->json != NULL || draft->text != NULL || draft->deleted;
+}
+
 /* The splice that turns `from` into `to`, without their common head and tail. */
 struct ng_splice splice_between(struct ng_str from, struct ng_str to);
 
@@ -158,9 +203,10 @@ struct store_clock {
 };
 
 struct store {
+    bool shared; /* first, for store_is_shared(). NG_DOCUMENTS_SHARED: reads are never answered
+                    from memory */
     const struct ng_documents *backend;
     void *db;
-    bool shared; /* NG_DOCUMENTS_SHARED: reads are never answered from memory */
     struct store_table table;
     struct lock order; /* recursive; shared: queueing a change and the end of one exclude
                               each other, so that none is queued on one that has failed */
@@ -177,9 +223,10 @@ struct store {
     size_t collection_count;
     atomic_bool undeclared; /* at least one of them */
     struct lock watch_lock;
-    struct {
+    struct store_watcher {
         store_watch_fn *watch;
         void *user;
+        const char *collection; /* or NULL */
     } watchers[STORE_WATCHERS_MAX];
     size_t watcher_count;
     bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
@@ -194,13 +241,42 @@ struct store {
     pthread_cond_t idle;
 };
 
+/* Shared: a document read so lately is what a change is made of without another look. */
+#define STORE_YOUNG_MS 5000
+
+/* Reads the newest committed state from the backend. */
+int store_load_now(struct store *store, struct call *call, struct cached_doc *cached,
+                   const struct ng_key *key);
+
 /* Loads the newest committed state; the caller holds cached->lock, or may race with another
  * load. */
-int store_load(struct store *store, struct call *call, struct cached_doc *cached,
-               const struct ng_key *key);
+static inline int store_load(struct store *store, struct call *call, struct cached_doc *cached,
+                             const struct ng_key *key)
+{
+    lock_take(&store->table.lock);
+    bool loaded = cached->committed != NULL;
+    if (loaded && store->shared && cached->queued == 0) {
+        bool young = clock_monotonic_ns() - cached->seen_ns < (int64_t)STORE_YOUNG_MS * 1000000;
+        loaded = !cached->stale && (cached->read_now || young);
+    }
+    lock_release(&store->table.lock);
+    if (loaded) {
+        return NG_OK;
+    }
+    return store_load_now(store, call, cached, key);
+}
+
 /* A document with a fresh random id: assumed not to exist. The caller holds cached->lock. */
 int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
+/* This event was seen. */
+static inline void store_saw(struct store *store, uint64_t seq)
+{
+    uint64_t known = atomic_load(&store->last_seq);
+    while (seq > known && !atomic_compare_exchange_weak(&store->last_seq, &known, seq)) {
+    }
+}
+
 /* At the open: reads the newest time in the store. */
 void store_clock_open(struct store *store, struct call *call);
 

@@ -32,32 +32,8 @@ struct blob *blob_of(struct ng_str text)
     return blob;
 }
 
-struct blob *blob_ref(struct blob *blob)
+void version_free(struct version *version)
 {
-    atomic_fetch_add_explicit(&blob->refs, 1, memory_order_relaxed);
-    return blob;
-}
-
-void blob_unref(struct blob *blob)
-{
-    if (blob != NULL && atomic_fetch_sub_explicit(&blob->refs, 1, memory_order_acq_rel) == 1) {
-        free(blob);
-    }
-}
-
-struct version *version_ref(struct version *version)
-{
-    atomic_fetch_add_explicit(&version->refs, 1, memory_order_relaxed);
-    return version;
-}
-
-void version_unref(void *object)
-{
-    struct version *version = object;
-    if (version == NULL ||
-        atomic_fetch_sub_explicit(&version->refs, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
     struct version *origin = version->origin;
     free(version->committed);
     blob_unref(version->key);
@@ -66,15 +42,6 @@ void version_unref(void *object)
     arena_done(&version->arena);
     free(version);
     version_unref(origin);
-}
-
-int version_reserve(struct version *version)
-{
-    version->committed = alloc_zeroed(1, sizeof(*version->committed));
-    if (version->committed == NULL) {
-        return NG_EINTERNAL;
-    }
-    return NG_OK;
 }
 
 struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq)
@@ -91,11 +58,6 @@ struct version *version_commit(struct version *version, uint64_t seq, uint64_t c
     form->text = blob_ref(version->text);
     form->origin = version_ref(version);
     return form;
-}
-
-bool version_same(const struct version *a, const struct version *b)
-{
-    return a == b || (a != NULL && b != NULL && (a->origin == b || b->origin == a));
 }
 
 size_t version_bytes(const struct version *version)
@@ -330,19 +292,6 @@ void store_draft_event(struct ng_draft *next, struct ng_str json)
     if (next->event_data.data == NULL && json.data != NULL) {
         next->rc = NG_EINTERNAL;
     }
-}
-
-bool draft_touched(const struct ng_draft *draft)
-{
-    return draft->json != NULL || draft->text != NULL || draft->deleted;
-}
-
-void draft_done(struct ng_draft *draft)
-{
-    blob_unref(draft->json);
-    blob_unref(draft->text);
-    draft->json = NULL;
-    draft->text = NULL;
 }
 
 static void draft_release(void *draft)

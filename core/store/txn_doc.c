@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/fault/module_run.h"
 #include "store_txn.h"
 
@@ -18,25 +19,10 @@ int txn_no_memory(struct call *call)
  * splice are not stored again. */
 static struct ng_splice splice_narrow(struct ng_str from, struct ng_splice splice)
 {
-    if (splice.removed == 0 || splice.inserted.len == 0) {
-        return splice;
-    }
     struct ng_splice inner = splice_between(
         str_make(from.data + splice.at, (size_t)splice.removed), splice.inserted);
     inner.at += splice.at;
     return inner;
-}
-
-static int put_fields(struct store_txn *txn, const struct ng_collection *collection,
-                      const struct version *next, struct ng_put *put)
-{
-    put->fields = NULL;
-    put->field_count = 0;
-    if (next->doc.deleted || collection->field_count == 0) {
-        return NG_OK;
-    }
-    return store_fields(&txn->arena, collection, next->doc.body, &put->fields,
-                        &put->field_count);
 }
 
 static const char *change_action(const struct txn_doc *doc)
@@ -95,8 +81,10 @@ static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *do
         next->doc.created_seq = base->created_seq;
     }
     *rc = version_name(next, txn->call->caller.agent, ng_str_of(change_action(doc)));
-    if (*rc == NG_OK) {
-        *rc = version_reserve(next);
+    /* Memory for the committed form, before the version is queued. */
+    next->committed = alloc_zeroed(1, sizeof(*next->committed));
+    if (next->committed == NULL) {
+        *rc = NG_EINTERNAL;
     }
     if (*rc != NG_OK) {
         version_unref(next);
@@ -131,7 +119,10 @@ int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
     struct ng_str from_text = creates ? str_make("", 0) : base->doc.text;
     put->json_splice = splice_between(from_json, put->json);
     if (doc->draft.spliced && !creates && !next->doc.deleted) {
-        put->text_splice = splice_narrow(from_text, doc->draft.splice);
+        put->text_splice = doc->draft.splice;
+        if (put->text_splice.removed > 0 && put->text_splice.inserted.len > 0) {
+            put->text_splice = splice_narrow(from_text, put->text_splice);
+        }
     } else if (next->text == base->text) {
         put->text_splice.at = from_text.len;
     } else {
@@ -148,7 +139,11 @@ int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
     put->tool = txn->call->pub.tool;
     put->action = next->doc.action;
     put->event_data = doc->draft.event_data;
-    return put_fields(txn, collection, next, put);
+    if (next->doc.deleted || collection->field_count == 0) {
+        return NG_OK;
+    }
+    return store_fields(&txn->arena, collection, next->doc.body, &put->fields,
+                        &put->field_count);
 }
 
 /* ---- running its function ---- */

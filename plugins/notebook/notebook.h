@@ -12,12 +12,32 @@
 
 /* ---- notebook_name.c: names and failures ---- */
 
-bool notebook_is_default(struct ng_str name);
-struct ng_key notebook_key(struct ng_str space, struct ng_str name);
+static inline bool notebook_is_default(struct ng_str name)
+{
+    return str_is(name, NOTEBOOK_DEFAULT);
+}
+
+static inline struct ng_key notebook_key(struct ng_str space, struct ng_str name)
+{
+    struct ng_key key = {ng_str_of(NOTEBOOK_COLLECTION), space, name};
+    return key;
+}
+
 /* The name of the call. An absent one is the default notebook; "" is a name. */
-struct ng_str notebook_name(struct ng_call *call);
+static inline struct ng_str notebook_name(struct ng_call *call)
+{
+    if (ng_has_arg(call, "name")) {
+        return ng_arg_text(call, "name");
+    }
+    return ng_str_of(NOTEBOOK_DEFAULT);
+}
+
 /* True if the notebook was written, and for the default one, which always exists. */
-bool notebook_exists(const struct ng_doc *doc, struct ng_str name);
+static inline bool notebook_exists(const struct ng_doc *doc, struct ng_str name)
+{
+    return (doc->revision > 0 && !doc->deleted) || notebook_is_default(name);
+}
+
 /* Fails with a message made of pieces: names and texts may contain NUL, which would end a
  * format.
  */

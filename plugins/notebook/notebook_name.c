@@ -8,30 +8,6 @@
 /* Names compared for a hint. */
 #define NOTEBOOK_HINT_LOOKED 1000
 
-bool notebook_is_default(struct ng_str name)
-{
-    return str_is(name, NOTEBOOK_DEFAULT);
-}
-
-struct ng_key notebook_key(struct ng_str space, struct ng_str name)
-{
-    struct ng_key key = {ng_str_of(NOTEBOOK_COLLECTION), space, name};
-    return key;
-}
-
-struct ng_str notebook_name(struct ng_call *call)
-{
-    if (ng_has_arg(call, "name")) {
-        return ng_arg_text(call, "name");
-    }
-    return ng_str_of(NOTEBOOK_DEFAULT);
-}
-
-bool notebook_exists(const struct ng_doc *doc, struct ng_str name)
-{
-    return (doc->revision > 0 && !doc->deleted) || notebook_is_default(name);
-}
-
 int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, size_t count)
 {
     size_t len = 0;

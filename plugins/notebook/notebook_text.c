@@ -14,25 +14,19 @@
 /* Words that are counted in one-byte counters before these can overflow. */
 #define WORDS_AT_ONCE 255
 
-/* Adds 1 to the byte of `counts` above each line end. */
-static uint64_t notebook_mark_ends(uint64_t counts, const char *at)
+int64_t notebook_lines(struct ng_str text)
 {
-    uint64_t word;
-    memcpy(&word, at, sizeof(word));
-    word ^= ONES * '\n';
-    uint64_t other = ((word & (ONES * 0x7f)) + ONES * 0x7f) | word; /* high bit: no line end */
-    return counts + ((~other >> 7) & ONES);
-}
-
-/* Counts line ends in steps of eight bytes. */
-static size_t notebook_ends(struct ng_str text)
-{
-    size_t count = 0;
+    size_t count = 1;
     size_t at = 0;
     while (text.len - at >= sizeof(uint64_t)) {
-        uint64_t counts = 0;
+        uint64_t counts = 0; /* one for each byte of a word */
         for (int i = 0; i < WORDS_AT_ONCE && text.len - at >= sizeof(uint64_t); i++) {
-            counts = notebook_mark_ends(counts, text.data + at);
+            uint64_t word;
+            memcpy(&word, text.data + at, sizeof(word));
+            word ^= ONES * '\n';
+            /* The high bit of a byte says that it is no line end. */
+            uint64_t other = ((word & (ONES * 0x7f)) + ONES * 0x7f) | word;
+            counts += (~other >> 7) & ONES;
             at += sizeof(uint64_t);
         }
         for (; counts > 0; counts >>= 8) {
@@ -42,12 +36,7 @@ static size_t notebook_ends(struct ng_str text)
     for (; at < text.len; at++) {
         count += text.data[at] == '\n';
     }
-    return count;
-}
-
-int64_t notebook_lines(struct ng_str text)
-{
-    return (int64_t)notebook_ends(text) + 1;
+    return (int64_t)count;
 }
 
 /* Offset of the beginning of line `line`. */

@@ -141,7 +141,7 @@ void write_start(struct bench *bench, struct write *write)
     struct call *call = write->call;
     call->done = write_done;
     call->done_user = write;
-    dispatch_own(call);
+    call->over = dispatch_over;
     call_ref(call);
     call_pend(call);
     write->rc = store_change(bench->store, call, write->changes, write->count);
