@@ -16,6 +16,7 @@
 #include "core/base/files/fd_io.h"
 #include "core/base/files/private_file.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #define BACKUP_ERROR_MAX ((size_t)64 * 1024)
 
@@ -144,8 +145,7 @@ static void backup_sync_folder(const char *path)
 static int backup_name(struct backup *backup)
 {
     if (fsync(backup->temporary.fd) != 0) {
-        command_error("%s cannot be written: %s", backup->temporary.path,
-                      strerrordesc_np(errno));
+        command_error("%s cannot be written: %s", backup->temporary.path, text_errno(errno));
         return NG_EFAILED;
     }
     int rc;
@@ -164,7 +164,7 @@ static int backup_name(struct backup *backup)
     }
     if (rc != 0) {
         command_error("the finished backup cannot be renamed to %s: %s", backup->path,
-                      strerrordesc_np(errno));
+                      text_errno(errno));
         return NG_EFAILED;
     }
     backup_sync_folder(backup->path);
@@ -182,8 +182,7 @@ static int backup_open_file(struct backup *backup)
     if (rc == NG_EBUSY) {
         command_error("%s is being written by another process", backup->temporary.path);
     } else if (rc != NG_OK) {
-        command_error("%s cannot be created: %s", backup->temporary.path,
-                      strerrordesc_np(errno));
+        command_error("%s cannot be created: %s", backup->temporary.path, text_errno(errno));
     }
     return rc;
 }
@@ -199,7 +198,7 @@ static int backup_copy(struct backup *backup)
     if (rc != NG_OK && backup->failed_errno != 0) {
         command_error("%s cannot be written: %s",
                       backup->to_stdout ? "the standard output" : backup->temporary.path,
-                      strerrordesc_np(backup->failed_errno));
+                      text_errno(backup->failed_errno));
     }
     return rc;
 }
@@ -219,7 +218,7 @@ static int backup_to_file(struct backup *backup)
 static int backup_to_stdout(struct backup *backup)
 {
     if (backup_check_begin(&backup->check) != NG_OK) {
-        command_error("the backup cannot be started: %s", strerrordesc_np(errno));
+        command_error("the backup cannot be started: %s", text_errno(errno));
         return NG_EFAILED;
     }
     int rc = backup_copy(backup);

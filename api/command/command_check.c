@@ -244,7 +244,7 @@ static void check_permissions(struct check *check, const char *what, const char 
                         : "%s does not exist: make the folder, or name another",
                    path);
     } else if (stat(path, &info) != 0) {
-        check_line(check, false, what, "%s: %s", path, strerrordesc_np(errno));
+        check_line(check, false, what, "%s: %s", path, text_errno(errno));
     } else if (!S_ISDIR(info.st_mode)) {
         check_line(check, false, what, "%s is not a directory; choose another path", path);
     } else if (access(path, R_OK | W_OK | X_OK) != 0) {
@@ -344,7 +344,7 @@ static void check_space(struct check *check)
     int number = try_to_write(dir);
     if (number != 0) {
         check_line(check, false, "space", "nothing can be written in %s: %s", dir,
-                   strerrordesc_np(number));
+                   text_errno(number));
         return;
     }
     buf_init(&text, CHECK_ERROR_MAX);

@@ -182,7 +182,7 @@ int command_restore(struct command_line *line)
     bool running = false;
     job.fd = open(line->words[0], O_RDONLY | O_CLOEXEC);
     if (job.fd < 0) {
-        command_error("%s cannot be read: %s", line->words[0], strerrordesc_np(errno));
+        command_error("%s cannot be read: %s", line->words[0], text_errno(errno));
         return COMMAND_FAILED;
     }
     int rc = attach_find(line, &job.attach, &running);

@@ -37,8 +37,7 @@ int command_test_backend(struct command_line *line)
         words[i + 1] = (char *)(uintptr_t)line->words[i]; /* execv() changes none of them */
     }
     (void)execv(path, words);
-    const char *why = strerrordesc_np(errno);
     command_error("%s cannot be started: %s; it is installed with notegate", path,
-                  text_or(why, "unknown error"));
+                  text_errno(errno));
     return COMMAND_FAILED;
 }

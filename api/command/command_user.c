@@ -20,15 +20,6 @@
 /* Of the folders above the data directory: its user must be able to pass. */
 #define USER_PARENT_MODE 0755
 
-static const char *user_errno(int code)
-{
-    const char *text = strerrordesc_np(code);
-    if (text != NULL) {
-        return text;
-    }
-    return "unknown error";
-}
-
 /* The data directory for its user, where it is not there. */
 static int user_make_data_dir(const char *data_dir, const struct passwd *user)
 {
@@ -60,7 +51,7 @@ out:
     (void)umask(mask);
     if (rc != 0) {
         command_error("the data directory %s cannot be made for user %s: %s", data_dir,
-                      user->pw_name, user_errno(errno));
+                      user->pw_name, text_errno(errno));
     }
     if (fd >= 0) {
         (void)close(fd);
@@ -90,7 +81,7 @@ static int user_switch(const struct passwd *user)
         setresgid(user->pw_gid, user->pw_gid, user->pw_gid) != 0 ||
         setresuid(user->pw_uid, user->pw_uid, user->pw_uid) != 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        command_error("cannot become user %s: %s", user->pw_name, user_errno(errno));
+        command_error("cannot become user %s: %s", user->pw_name, text_errno(errno));
         return COMMAND_FAILED;
     }
     if (setuid(0) == 0 || geteuid() != user->pw_uid || getegid() != user->pw_gid) {
@@ -123,7 +114,7 @@ int command_user_become(const struct config *config, const char *data_dir, bool 
         command_error("user is \"%s\": %s%s", name.data,
                       code == 0 ? "there is no such user; make it with `adduser --system "
                                   "--group --home /var/lib/notegate --no-create-home "
-                                : user_errno(code),
+                                : text_errno(code),
                       text_if(code == 0, "NAME`, or name another"));
         return COMMAND_FAILED;
     }

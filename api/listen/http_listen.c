@@ -132,7 +132,7 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
         bind(ret->fd, found->ai_addr, found->ai_addrlen) != 0) {
         int number = errno;
         (void)buf_printf(error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
-                         strerrordesc_np(number),
+                         text_errno(number),
                          text_if(number == EADDRINUSE,
                                  "; choose another port with --listen, or 0 for a free one"));
         rc = NG_EUNAVAILABLE;
@@ -167,7 +167,7 @@ int http_listen_unix(const char *data_dir, const char *name, int *ret_fd, struct
         bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
         listen(fd, HTTP_BACKLOG) != 0) {
         (void)buf_printf(error, "cannot listen on %s/%s: %s", data_dir, name,
-                         strerrordesc_np(errno));
+                         text_errno(errno));
         rc = NG_EUNAVAILABLE;
     }
     if (dir >= 0) {

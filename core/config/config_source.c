@@ -32,12 +32,6 @@ static int config_no_memory(struct buf *error)
     return NG_EINTERNAL;
 }
 
-/* A text for errno; strerror() is not for threads. */
-static const char *config_errno(int code)
-{
-    return text_or(strerrordesc_np(code), "unknown error");
-}
-
 int config_source_init(struct config_sources *sources, struct arena *arena,
                        char *const *variables, struct buf *error)
 {
@@ -137,7 +131,7 @@ static int config_unread(const char *path, int code, struct buf *error)
     if (code == EFBIG) {
         (void)buf_printf(error, "%s: the file is larger than %zu bytes", path, CONFIG_FILE_MAX);
     } else {
-        (void)buf_printf(error, "%s: cannot be read: %s", path, config_errno(code));
+        (void)buf_printf(error, "%s: cannot be read: %s", path, text_errno(code));
     }
     return NG_EINVAL;
 }
@@ -328,7 +322,7 @@ static int config_expand_one(struct config_sources *sources, struct ng_str what,
         (void)close(fd);
     }
     if (rc != NG_OK) {
-        (void)buf_printf(error, "${file:%s} cannot be read: %s", path.data, config_errno(code));
+        (void)buf_printf(error, "${file:%s} cannot be read: %s", path.data, text_errno(code));
     } else {
         /* Editors and secret stores end a file with a line feed that is not meant. */
         size_t len = text.len;

@@ -12,6 +12,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 /* Maximum of program headers and bytes of notes: real modules have a dozen and some hundred. */
 #define ELF_HEADERS_MAX 128
@@ -157,8 +158,7 @@ int elf_note_open(const char *path, int *ret_fd, struct buf *error)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         int code = errno;
-        const char *text = strerrordesc_np(code);
-        (void)buf_printf(error, "cannot be opened: %s", text != NULL ? text : "unknown error");
+        (void)buf_printf(error, "cannot be opened: %s", text_errno(code));
         if (elf_short_of(code)) {
             return NG_EINTERNAL;
         }

@@ -15,6 +15,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #define TRUST_OVERFLOW_FILE "/proc/sys/kernel/overflowuid"
 #define TRUST_OVERFLOW_DEFAULT 65534
@@ -130,9 +131,7 @@ static int trust_refuse_mode(const char *path, const struct stat *info, struct b
 
 static int trust_unseen(const char *path, struct buf *error)
 {
-    const char *why = strerrordesc_np(errno);
-    (void)buf_printf(error, "%s cannot be checked: %s", path,
-                     why != NULL ? why : "unknown error");
+    (void)buf_printf(error, "%s cannot be checked: %s", path, text_errno(errno));
     return NG_EUNAVAILABLE;
 }
 

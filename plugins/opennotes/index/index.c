@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/lock.h"
+#include "core/base/text_choice.h"
 #include "index_open.h"
 #include "index_tokens.h"
 #include "note/revision.h"
@@ -201,7 +202,7 @@ int notes_index_open(struct notes_indexes *indexes, struct ng_call *call, const 
         }
         return ng_fail(call, notes_tree_is_busy(error) ? NG_EBUSY : NOTES_ENOTEBOOK,
                        "The notebook's folder %s cannot be opened: %s.", path,
-                       strerrordesc_np(error));
+                       text_errno(error));
     }
     bool used = false;
     struct notes_index *stale = NULL;

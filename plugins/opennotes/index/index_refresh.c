@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/text_choice.h"
 #include "index_state.h"
 #include "text/codes.h"
 
@@ -237,7 +238,7 @@ static void tell_watch(struct notes_index *index, struct ng_call *call)
         call, NG_LOG_WARNING,
         "opennotes: changes in %s cannot be watched (%s); every call checks all its files "
         "instead. Raise fs.inotify.max_user_watches or max_user_instances.",
-        index->path, strerrordesc_np(index->watch.error));
+        index->path, text_errno(index->watch.error));
 }
 
 static int find_changes(struct work *work)

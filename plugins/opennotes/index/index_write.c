@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/text_choice.h"
 #include "index_rows.h"
 #include "note/revision.h"
 
@@ -114,7 +115,7 @@ static int read_source(struct notes_index *index, struct ng_call *call, struct s
         (void)close(fd);
     }
     if (rc == NG_EFAILED) {
-        source->unreadable = strerrordesc_np(error);
+        source->unreadable = text_errno(error);
         source->revision[0] = '\0';
         free((void *)(uintptr_t)source->bytes.data);
         source->bytes = str_make(NULL, 0);

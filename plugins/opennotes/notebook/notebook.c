@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/text_choice.h"
 #include "notebook_state.h"
 #include "text/codes.h"
 
@@ -100,7 +101,7 @@ int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
     if (mkdir(self->folder, S_IRWXU) != 0 && errno != EEXIST) {
         return ng_fail(call, errno == ENOSPC || errno == EDQUOT ? NG_EFULL : NG_EFAILED,
                        "The folder for the indexes, %s, cannot be made: %s.", self->folder,
-                       strerrordesc_np(errno));
+                       text_errno(errno));
     }
     notes_indexes_sweep(self->folder, call->host->now_ms() / 1000);
     notebooks->discovery = notes_discovery_open(call);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/text_choice.h"
 #include "notebook_state.h"
 #include "text/codes.h"
 
@@ -57,10 +58,10 @@ static int read_text(struct notes_notebook *notebook, struct ng_call *call, int 
     }
     if (file < 0 && notes_tree_is_busy(-file)) {
         return ng_fail(call, NG_EBUSY, "%.*s/%s cannot be read just now: %s. Try again.",
-                       (int)folder.len, folder.data, NOTES_CONFIG_NAME, strerrordesc_np(-file));
+                       (int)folder.len, folder.data, NOTES_CONFIG_NAME, text_errno(-file));
     }
     if (file < 0) {
-        return fail_config(notebook, call, strerrordesc_np(-file));
+        return fail_config(notebook, call, text_errno(-file));
     }
     int rc = notes_tree_stat_of(file, &stat, &loose);
     if (rc == NG_OK) {
