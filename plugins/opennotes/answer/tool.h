@@ -15,6 +15,9 @@ struct notes_notebook;
     int notes_##name##_run(struct notes_notebook *notebook, struct ng_call *call,              \
                            struct arena *arena)
 
+/* The tool's check of its arguments, which runs before the notebook is searched. */
+#define NOTES_CHECK(name) int notes_##name##_check(struct ng_call *call)
+
 /* Results of one page. */
 #define NOTES_LIMIT_DEFAULT 50
 #define NOTES_LIMIT_MAX 1000

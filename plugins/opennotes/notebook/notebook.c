@@ -483,11 +483,11 @@ static int pick_name(struct opennotes *self, struct ng_call *call, struct ng_str
     return fail_none(self, call, named);
 }
 
-int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_tool_fn *tool)
+/* The notebook that the argument `notebook` names, or the current one; open. */
+static int pick(struct opennotes *self, struct ng_call *call, struct notes_notebook **ret)
 {
     struct ng_str named = ng_arg_text(call, "notebook");
     struct notes_notebook *notebook = NULL;
-    struct arena arena;
     int rc = NG_OK;
     if (str_ends(named, "/" NOTES_CONFIG_NAME)) {
         named.len -= sizeof("/" NOTES_CONFIG_NAME) - 1;
@@ -511,6 +511,22 @@ int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_tool_
     }
     if (rc == NG_OK) {
         rc = notes_notebook_open(notebook, call);
+    }
+    *ret = notebook;
+    return rc;
+}
+
+int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_check_fn *check,
+                       notes_tool_fn *tool)
+{
+    struct notes_notebook *notebook = NULL;
+    struct arena arena;
+    int rc = NG_OK;
+    if (check != NULL) {
+        rc = check(call);
+    }
+    if (rc == NG_OK) {
+        rc = pick(self, call, &notebook);
     }
     if (rc != NG_OK) {
         return rc;

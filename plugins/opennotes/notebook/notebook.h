@@ -37,12 +37,16 @@ struct notes_notebook {
     sqlite3 *db;                   /* lent from notes_notebook_begin() to done; else NULL */
 };
 
+/* Checks a tool's arguments, which fails before the notebook is searched. */
+typedef int notes_check_fn(struct ng_call *call);
 typedef int notes_tool_fn(struct notes_notebook *notebook, struct ng_call *call,
                           struct arena *arena);
 
 /* Runs a tool with the notebook that the call's argument `notebook` names, or the current one.
+ * `check` runs first; NULL: the tool has none.
  * Fails with NOTEBOOK_NOT_FOUND, NOTEBOOK_CONFIG_ERROR, PATH_TRAVERSAL, PATH_OUTSIDE_ROOTS. */
-int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_tool_fn *tool);
+int notes_notebook_run(struct opennotes *self, struct ng_call *call, notes_check_fn *check,
+                       notes_tool_fn *tool);
 /* Closes open and borrowed objects. NULL is a no-op. */
 void notes_notebook_done(struct notes_notebook *notebook);
 

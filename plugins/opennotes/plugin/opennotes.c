@@ -81,23 +81,23 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
 
 /* ---- the plugin's declaration ---- */
 
-/* The tools that work on one notebook: name, title, effect, flags. */
+/* The tools that work on one notebook: name, title, effect, flags, check of the arguments. */
 #define NOTEBOOK_TOOLS(TOOL)                                                                   \
-    TOOL(search, "Search notes", NG_EFFECT_READS, 0)                                           \
-    TOOL(list, "List notes", NG_EFFECT_READS, 0)                                               \
-    TOOL(get, "Get a note", NG_EFFECT_READS, 0)                                                \
-    TOOL(create, "Create a note", NG_EFFECT_WRITES, 0)                                         \
-    TOOL(edit, "Edit a note", NG_EFFECT_WRITES, NG_TOOL_DESTRUCTIVE)                           \
-    TOOL(daily, "The day's note", NG_EFFECT_WRITES, 0)                                         \
-    TOOL(views, "Views", NG_EFFECT_READS, 0)                                                   \
-    TOOL(links, "Links of a note", NG_EFFECT_READS, 0)                                         \
-    TOOL(tags, "Tags", NG_EFFECT_READS, 0)
+    TOOL(search, "Search notes", NG_EFFECT_READS, 0, notes_search_check)                       \
+    TOOL(list, "List notes", NG_EFFECT_READS, 0, notes_list_check)                             \
+    TOOL(get, "Get a note", NG_EFFECT_READS, 0, notes_get_check)                               \
+    TOOL(create, "Create a note", NG_EFFECT_WRITES, 0, NULL)                                   \
+    TOOL(edit, "Edit a note", NG_EFFECT_WRITES, NG_TOOL_DESTRUCTIVE, NULL)                     \
+    TOOL(daily, "The day's note", NG_EFFECT_WRITES, 0, NULL)                                   \
+    TOOL(views, "Views", NG_EFFECT_READS, 0, notes_views_check)                                \
+    TOOL(links, "Links of a note", NG_EFFECT_READS, 0, NULL)                                   \
+    TOOL(tags, "Tags", NG_EFFECT_READS, 0, NULL)
 
 /* Each releases its worker while it waits for an index. */
-#define RUN(id, shown, what, more)                                                             \
+#define RUN(id, shown, what, more, check)                                                      \
     static int id##_again(void *user, struct ng_call *call)                                    \
     {                                                                                          \
-        return notes_notebook_run(user, call, notes_##id##_run);                               \
+        return notes_notebook_run(user, call, check, notes_##id##_run);                        \
     }                                                                                          \
     static int id##_waiting(void *user, struct ng_call *call, struct ng_str args)              \
     {                                                                                          \
@@ -121,7 +121,7 @@ NOTEBOOK_TOOLS(RUN)
         .space = NG_SPACE_SHARED,                                                              \
         .flags = (more),                                                                       \
     },
-#define WAITING(id, shown, what, more) TOOL_OF(id, shown, what, more, id##_waiting)
+#define WAITING(id, shown, what, more, check) TOOL_OF(id, shown, what, more, id##_waiting)
 
 static const struct ng_tool opennotes_tools[] = {NOTEBOOK_TOOLS(WAITING) TOOL_OF(
     notebooks, "List notebooks", NG_EFFECT_READS, 0, notes_notebooks_run)};

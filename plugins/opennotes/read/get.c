@@ -374,6 +374,14 @@ static bool is_true(struct ng_call *call, const char *name, bool fallback)
     return type == NG_TYPE_TRUE;
 }
 
+int notes_get_check(struct ng_call *call)
+{
+    if (is_true(call, "raw", false) && ng_has_arg(call, "section")) {
+        return ng_fail(call, NG_EINVAL, "`section` is a part of the content; leave `raw` out.");
+    }
+    return NG_OK;
+}
+
 int notes_get_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct want want = {
@@ -385,8 +393,5 @@ int notes_get_run(struct notes_notebook *notebook, struct ng_call *call, struct 
         .max_lines = ng_arg_int(call, "maxLines", 0),
         .start_byte = ng_arg_int(call, "startByte", 0),
     };
-    if (want.raw && want.section.data != NULL) {
-        return ng_fail(call, NG_EINVAL, "`section` is a part of the content; leave `raw` out.");
-    }
     return read_note(notebook, call, &want, arena);
 }

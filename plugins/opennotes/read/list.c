@@ -88,10 +88,9 @@ static int write_notes(const struct notes_notebook *notebook, struct ng_call *ca
     return failed;
 }
 
-int notes_list_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
+int notes_list_check(struct ng_call *call)
 {
     struct ng_str pattern = ng_arg_text(call, "pattern");
-    struct notes_answer answer;
     if (pattern.len > PATTERN_MAX) {
         return ng_fail(call, NG_EINVAL, "`pattern` has %zu bytes, it may have %d.", pattern.len,
                        PATTERN_MAX);
@@ -105,6 +104,13 @@ int notes_list_run(struct notes_notebook *notebook, struct ng_call *call, struct
     if (notes_glob_leaves(pattern)) {
         return notes_index_fail_traversal(call, pattern);
     }
+    return NG_OK;
+}
+
+int notes_list_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
+{
+    struct ng_str pattern = ng_arg_text(call, "pattern");
+    struct notes_answer answer;
     if (str_is(pattern, "**/*.md")) {
         pattern = str_make(NULL, 0); /* all notes */
     }

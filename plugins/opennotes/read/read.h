@@ -6,8 +6,10 @@
 #include "answer/tool.h"
 
 NOTES_TOOL(get);
+NOTES_CHECK(get);
 NOTES_TOOL(links);
 NOTES_TOOL(list);
+NOTES_CHECK(list);
 NOTES_TOOL(tags);
 
 /* Lists all notebooks, so that it needs none. */

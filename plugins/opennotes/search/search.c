@@ -177,9 +177,17 @@ static int search_sql(struct notes_search *search, struct opennotes *self, struc
 
 /* ---- */
 
-static int check(struct ng_call *call, struct ng_str sql, bool fuzzy)
+static bool is_fuzzy(struct ng_call *call)
 {
+    return call->host->json_type(ng_arg(call, "fuzzy")) == NG_TYPE_TRUE;
+}
+
+int notes_search_check(struct ng_call *call)
+{
+    struct notes_filter *filter = NULL;
+    struct ng_str sql = ng_arg_text(call, "sql");
     struct ng_str query = ng_arg_text(call, "query");
+    bool fuzzy = is_fuzzy(call);
     if (sql.data != NULL && (query.data != NULL || ng_has_arg(call, "filters") || fuzzy)) {
         call->host->hint(call, "Give `sql` alone, or `query` and `filters` together");
         return ng_fail(call, NG_EINVAL,
@@ -192,7 +200,7 @@ static int check(struct ng_call *call, struct ng_str sql, bool fuzzy)
         return ng_fail(call, NG_EINVAL, "`query` has %zu bytes, it may have %d.", query.len,
                        NOTES_QUERY_MAX);
     }
-    return NG_OK;
+    return notes_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
 }
 
 int notes_search_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
@@ -200,11 +208,7 @@ int notes_search_run(struct notes_notebook *notebook, struct ng_call *call, stru
     struct notes_filter *filter = NULL;
     struct notes_search search = {.call = call, .arena = arena, .notebook = notebook};
     struct ng_str sql = ng_arg_text(call, "sql");
-    bool fuzzy = call->host->json_type(ng_arg(call, "fuzzy")) == NG_TYPE_TRUE;
-    int rc = check(call, sql, fuzzy);
-    if (rc == NG_OK && sql.data == NULL) {
-        rc = notes_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
-    }
+    int rc = notes_filter_compile(call, ng_arg(call, "filters"), NG_EINVAL, &filter);
     if (rc != NG_OK) {
         return rc;
     }
@@ -223,7 +227,7 @@ int notes_search_run(struct notes_notebook *notebook, struct ng_call *call, stru
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));
     rc = sql.data != NULL ? search_sql(&search, notebook->self, sql)
-                          : search_notes(&search, fuzzy);
+                          : search_notes(&search, is_fuzzy(call));
     notes_answer_list_end(&search.answer);
     return notes_answer_finish(&search.answer, rc);
 }

@@ -46,5 +46,6 @@ int notes_search_text(struct notes_search *search);
 int notes_search_fuzzy(struct notes_search *search, bool *ret_done);
 
 NOTES_TOOL(search);
+NOTES_CHECK(search);
 
 #endif

@@ -117,6 +117,33 @@ static void registered_ones(void **state)
     fails(test, "list", "{\"notebook\":\"../nb\"}", "NOTEBOOK_NOT_FOUND", "@/nb");
 }
 
+/* Arguments are checked before the notebook is searched. */
+static void faults_before_the_notebook(void **state)
+{
+    static const struct {
+        const char *tool, *args, *code;
+    } cases[] = {
+        {"search", "\"sql\":\"SELECT 1\",\"query\":\"a\"", "INVALID_PARAMS"},
+        {"search", "\"fuzzy\":true", "INVALID_PARAMS"},
+        {"search", "\"filters\":{\"and\":[\"color=red\"]}", "INVALID_PARAMS"},
+        {"list", "\"pattern\":\"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}\"",
+         "INVALID_PARAMS"},
+        {"list", "\"pattern\":\"../*.md\"", "PATH_TRAVERSAL"},
+        {"get", "\"path\":\"a.md\",\"raw\":true,\"section\":\"S\"", "INVALID_PARAMS"},
+        {"views", "\"params\":{\"a\":\"b\"}", "INVALID_PARAMS"},
+    };
+    struct test *test = *state;
+    put(test, "@/nb/a.md", "x");
+    open_with(test, "opennotes.notebooks=@/nb");
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        char args[400];
+        (void)snprintf(args, sizeof(args), "{\"notebook\":\"missing\",%s}", cases[i].args);
+        fails(test, cases[i].tool, args, cases[i].code, "");
+    }
+    fails(test, "search", "{\"notebook\":\"missing\",\"query\":\"a\"}", "NOTEBOOK_NOT_FOUND",
+          "");
+}
+
 static void discovered_ones(void **state)
 {
     struct test *test = *state;
@@ -370,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tools_come_with_a_notebook, setup, teardown),
         cmocka_unit_test_setup_teardown(tools_by_space, setup, teardown),
         cmocka_unit_test_setup_teardown(registered_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(faults_before_the_notebook, setup, teardown),
         cmocka_unit_test_setup_teardown(discovered_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_configurations, setup, teardown),
         cmocka_unit_test_setup_teardown(broken_beside_good, setup, teardown),

@@ -91,6 +91,14 @@ int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement)
     return failed;
 }
 
+int notes_views_check(struct ng_call *call)
+{
+    if (ng_has_arg(call, "params") && !ng_has_arg(call, "view")) {
+        return ng_fail(call, NG_EINVAL, "`params` has no meaning without `view`.");
+    }
+    return NG_OK;
+}
+
 int notes_views_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct notes_answer answer;
@@ -102,9 +110,6 @@ int notes_views_run(struct notes_notebook *notebook, struct ng_call *call, struc
         .name = ng_arg_text(call, "view"),
         .now_ms = call->host->now_ms(),
     };
-    if (ng_has_arg(call, "params") && !ng_has_arg(call, "view")) {
-        return ng_fail(call, NG_EINVAL, "`params` has no meaning without `view`.");
-    }
     notes_answer_begin(&answer, call, &notebook->self->budget,
                        ng_arg_int(call, "limit", NOTES_LIMIT_DEFAULT),
                        ng_arg_int(call, "offset", 0));

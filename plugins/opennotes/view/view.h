@@ -69,5 +69,6 @@ int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement);
 struct ng_str notes_view_list_json(struct notes_view *view, struct ng_str list, bool fold);
 
 NOTES_TOOL(views);
+NOTES_CHECK(views);
 
 #endif
