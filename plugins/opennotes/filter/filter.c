@@ -22,11 +22,11 @@ struct notes_filter_compiler {
     struct arena *arena;
     struct buf sql, shown;
     struct notes_filter *filter;
-    struct notes_filter_value **next; /* link of the next value */
-    notes_filter_expand_fn *expand;   /* NULL: conditions are compiled as they are written */
-    void *user;
-    size_t conditions, most;
+    struct notes_filter_value **next;       /* link of the next value */
+    const struct notes_filter_owner *owner; /* NULL: conditions are compiled as written */
+    size_t conditions;
     size_t alternatives; /* conditions of the written one */
+    bool apart;          /* alternatives behind the first are no conditions of the list */
     int code;
 };
 
@@ -209,18 +209,30 @@ static int fail_condition(struct notes_filter_compiler *compiler, struct ng_str 
                            (int)cut.len, cut.data, wrong));
 }
 
+static int fail_count(struct notes_filter_compiler *compiler)
+{
+    const struct notes_filter_owner *owner = compiler->owner;
+    if (owner != NULL) {
+        return owner->fail(owner->user, "its filters have more than 100 conditions", STR_NONE);
+    }
+    return ng_fail(compiler->call, compiler->code, "The filters have more than %d conditions.",
+                   NOTES_FILTER_CONDITIONS_MAX);
+}
+
 int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
 {
     struct notes_filter_condition condition;
-    if (compiler->conditions++ == compiler->most) {
-        return ng_fail(compiler->call, compiler->code,
-                       "The filters have more than %zu conditions.", compiler->most);
+    bool another = compiler->alternatives++ > 0;
+    compiler->conditions += !(another && compiler->apart);
+    /* Each chain of AND or OR is as deep as it is long, and SQLite takes a depth of 1000. */
+    if (compiler->conditions > NOTES_FILTER_CONDITIONS_MAX ||
+        compiler->alternatives > NOTES_FILTER_CONDITIONS_MAX) {
+        return fail_count(compiler);
     }
     const char *wrong = notes_filter_parse(text, &condition);
     if (wrong != NULL) {
         return fail_condition(compiler, text, wrong);
     }
-    bool another = compiler->alternatives++ > 0;
     notes_add_if(&compiler->sql, another, " OR ");
     notes_add_if(&compiler->shown, another, " OR ");
     show(compiler, &condition);
@@ -261,6 +273,17 @@ static const struct group groups[] = {
     {"not", "NOT ", " OR "},
 };
 
+static int fail_item(struct notes_filter_compiler *compiler, const char *list)
+{
+    const struct notes_filter_owner *owner = compiler->owner;
+    if (owner != NULL) {
+        return owner->fail(owner->user, "a condition of its filters is not a string",
+                           ng_str_of(list));
+    }
+    return ng_fail(compiler->call, compiler->code,
+                   "A condition in the filter `%s` is not a string.", list);
+}
+
 /* A condition as it is written, behind `between`. */
 static int add_written(struct notes_filter_compiler *compiler, struct ng_str text,
                        const char *between)
@@ -270,11 +293,11 @@ static int add_written(struct notes_filter_compiler *compiler, struct ng_str tex
     compiler->alternatives = 0;
     buf_add_c(&compiler->sql, between);
     buf_add_c(&compiler->shown, between);
-    if (compiler->expand == NULL) {
+    if (compiler->owner == NULL) {
         return notes_filter_add(compiler, text);
     }
     buf_add_c(&compiler->sql, "(");
-    int rc = compiler->expand(compiler, text, compiler->user);
+    int rc = compiler->owner->expand(compiler, text, compiler->owner->user);
     buf_add_c(&compiler->sql, ")");
     if (compiler->alternatives == 0) {
         buf_cut(&compiler->sql, sql_len);
@@ -291,7 +314,8 @@ static int add_group(struct notes_filter_compiler *compiler, const struct ng_val
     struct buf *bufs[] = {&compiler->sql, &compiler->shown};
     size_t lens[] = {compiler->sql.len, compiler->shown.len};
     size_t before = compiler->conditions;
-    if (list != NULL && host->json_type(list) != NG_TYPE_ARRAY && compiler->expand == NULL) {
+    compiler->apart = group == groups; /* only an OR inside of ANDs is a chain of its own */
+    if (list != NULL && host->json_type(list) != NG_TYPE_ARRAY && compiler->owner == NULL) {
         return ng_fail(compiler->call, compiler->code,
                        "The filter `%s` is not a list of conditions.", group->name);
     }
@@ -303,8 +327,7 @@ static int add_group(struct notes_filter_compiler *compiler, const struct ng_val
     for (const struct ng_value *item = host->json_first(list); item != NULL;
          item = host->json_next(item)) {
         if (host->json_type(item) != NG_TYPE_STRING) {
-            return ng_fail(compiler->call, compiler->code,
-                           "A condition in the filter `%s` is not a string.", group->name);
+            return fail_item(compiler, group->name);
         }
         int rc = add_written(compiler, host->json_text(item),
                              compiler->conditions > before ? group->between : "");
@@ -344,7 +367,7 @@ static int compile(struct notes_filter_compiler *compiler, const struct ng_value
 {
     struct ng_call *call = compiler->call;
     int rc = NG_OK;
-    if (compiler->expand == NULL) {
+    if (compiler->owner == NULL) {
         rc = check_members(compiler, filters);
     }
     for (size_t i = 0; i < NG_COUNT(groups) && rc == NG_OK; i++) {
@@ -393,20 +416,15 @@ static int compile_all(struct notes_filter_compiler *compiler, const struct ng_v
 int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
                          struct notes_filter **ret_filter)
 {
-    struct notes_filter_compiler compiler = {
-        .call = call, .code = code, .most = NOTES_FILTER_CONDITIONS_MAX};
+    struct notes_filter_compiler compiler = {.call = call, .code = code};
     return compile_all(&compiler, filters, ret_filter);
 }
 
 int notes_filter_expand(struct ng_call *call, const struct ng_value *filters, int code,
-                        notes_filter_expand_fn *expand, void *user,
+                        const struct notes_filter_owner *owner,
                         struct notes_filter **ret_filter)
 {
-    struct notes_filter_compiler compiler = {.call = call,
-                                             .code = code,
-                                             .most = NOTES_FILTER_EXPANDED_MAX,
-                                             .expand = expand,
-                                             .user = user};
+    struct notes_filter_compiler compiler = {.call = call, .code = code, .owner = owner};
     return compile_all(&compiler, filters, ret_filter);
 }
 

@@ -8,7 +8,6 @@
 #include "text/text.h"
 
 #define NOTES_FILTER_CONDITIONS_MAX 100 /* in one call */
-#define NOTES_FILTER_EXPANDED_MAX 1000  /* of expanded ones */
 #define NOTES_FILTER_LENGTH_MAX 4096    /* bytes of one condition */
 
 struct notes_filter_value {
@@ -34,6 +33,14 @@ typedef int notes_filter_expand_fn(struct notes_filter_compiler *compiler, struc
                                    void *user);
 int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text);
 
+/* The owner of filters whose conditions are expanded. */
+struct notes_filter_owner {
+    notes_filter_expand_fn *expand;
+    /* Fails the call: a fault of the filters, and the list that has it or an empty text. */
+    int (*fail)(void *user, const char *what, struct ng_str list);
+    void *user;
+};
+
 /*
  * `filters`: {and?: [...], or?: [...], not?: [...]}; NULL: none. Every `and`, one of `or` and
  * none of `not` must hold. Each is FIELD OPERATOR VALUE:
@@ -47,9 +54,9 @@ int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
 int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, int code,
                          struct notes_filter **ret_filter);
 /* The same for filters whose conditions are expanded first. They come from no input schema:
- * other members are ignored. */
+ * other members are ignored. A condition of `and` may stand for as many conditions again. */
 int notes_filter_expand(struct ng_call *call, const struct ng_value *filters, int code,
-                        notes_filter_expand_fn *expand, void *user,
+                        const struct notes_filter_owner *owner,
                         struct notes_filter **ret_filter);
 
 /* Registers the SQL functions that filters use; call it before a statement with a filter is

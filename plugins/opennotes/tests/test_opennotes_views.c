@@ -29,7 +29,12 @@
     "\"field\":{\"parameters\":[{\"name\":\"f\",\"default\":\"x\"}],"                          \
     "\"query\":{\"filters\":{\"and\":[\"data.{{f}}=1\"]}}},"                                   \
     "\"sort\":{\"query\":{\"sort\":\"rank; DROP\"}},\"empty\":{},\"text\":\"x\","              \
-    "\"limit\":{\"query\":{\"limit\":0}}}}"
+    "\"limit\":{\"query\":{\"limit\":0}},"                                                     \
+    "\"item\":{\"query\":{\"filters\":{\"or\":[1]}}},"                                         \
+    "\"many\":{\"parameters\":[{\"name\":\"a\",\"type\":\"list\",\"default\":\"a\"},"          \
+    "{\"name\":\"b\",\"type\":\"list\",\"default\":\"a\"}],"                                   \
+    "\"query\":{\"filters\":{\"and\":[\"title={{a}}\",\"title={{a}}\"],"                       \
+    "\"or\":[\"title={{b}}\",\"path={{b}}\"]}}}}}"
 
 #define GLOBAL                                                                                 \
     "opennotes.views={\"both\":{\"description\":\"Global\",\"query\":{}},"                     \
@@ -225,12 +230,40 @@ static void faulty(void **state)
         {"unknown", "unknown variable"}, {"field", "only after the operator"},
         {"sort", "sorts or groups"},     {"empty", "neither `query`"},
         {"text", "not an object"},       {"limit", "limit"},
+        {"item", "The view 'item' in"},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         char args[100];
         (void)snprintf(args, sizeof(args), "{\"view\":\"%s\"}", cases[i].view);
         fixture_fails(*state, VIEWS, args, "NOTEBOOK_CONFIG_ERROR", cases[i].part);
     }
+}
+
+/* {"view":"many","params":{NAME:"a,a,..."}} with so many elements. */
+static const char *many_args(char *out, size_t size, const char *name, size_t count)
+{
+    size_t len = (size_t)snprintf(out, size, "{\"view\":\"many\",\"params\":{\"%s\":\"", name);
+    for (size_t i = 0; i < count; i++) {
+        len += (size_t)snprintf(out + len, size - len, "%sa", i > 0 ? "," : "");
+    }
+    (void)snprintf(out + len, size - len, "\"}}");
+    return out;
+}
+
+/* A list of `and` has its own maximum, those of `or` have one together. */
+static void many_conditions(void **state)
+{
+    char args[1200];
+    const char *fault = "The view 'many' in .opennotes.json cannot be used: its filters have "
+                        "more than 100 conditions.";
+    paths(*state, many_args(args, sizeof(args), "a", 100), "a.md");
+    fixture_fails(*state, VIEWS, many_args(args, sizeof(args), "a", 101),
+                  "NOTEBOOK_CONFIG_ERROR", fault);
+    fixture_fails(*state, VIEWS, many_args(args, sizeof(args), "b", 50),
+                  "NOTEBOOK_CONFIG_ERROR", fault);
+    paths(*state, many_args(args, sizeof(args), "b", 49), "a.md");
+    fixture_fails(*state, VIEWS, many_args(args, sizeof(args), "b", 498),
+                  "NOTEBOOK_CONFIG_ERROR", fault);
 }
 
 /* ---- times, without a gateway */
@@ -283,7 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(built_in), cmocka_unit_test(kanban), cmocka_unit_test(today),
         cmocka_unit_test(listing),  cmocka_unit_test(own),    cmocka_unit_test(statements),
-        cmocka_unit_test(faulty),   cmocka_unit_test(times),
+        cmocka_unit_test(faulty),   cmocka_unit_test(times),  cmocka_unit_test(many_conditions),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

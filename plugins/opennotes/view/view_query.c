@@ -218,6 +218,11 @@ static int add_conditions(struct notes_filter_compiler *compiler, struct ng_str 
     return rc;
 }
 
+static int fail_filters(void *user, const char *what, struct ng_str list)
+{
+    return notes_view_fail(user, what, list);
+}
+
 /* ---- order and group */
 
 static int add_key(struct query *query, const char *before, struct ng_str key,
@@ -366,9 +371,10 @@ static int build(struct query *query, const struct ng_value *definition)
     const struct ng_host *host = query->view->call->host;
     struct ng_str group = host->json_text(host->json_get(definition, "group"));
     const struct ng_value *limit = host->json_get(definition, "limit");
+    const struct notes_filter_owner owner = {add_conditions, fail_filters, query->view};
     int64_t most = 0;
     int rc = notes_filter_expand(query->view->call, host->json_get(definition, "filters"),
-                                 NOTES_ECONFIG, add_conditions, query->view, &query->filter);
+                                 NOTES_ECONFIG, &owner, &query->filter);
     if (rc == NG_OK) {
         rc = select_group(query, group);
     }
