@@ -64,7 +64,10 @@ static void take_name(const struct ng_value *value, char *ret, size_t size)
     buf_add_c(&coded, "=?base64?");
     base64_encode(&coded, text, BASE64_STANDARD);
     buf_add_c(&coded, "?=");
-    (void)snprintf(ret, size, "%s", buf_cstr(&coded));
+    /* The gateway would take a cut value for another name. */
+    if (coded.rc == NG_OK) {
+        (void)snprintf(ret, size, "%s", buf_cstr(&coded));
+    }
     buf_done(&coded);
 }
 
