@@ -70,13 +70,10 @@ static int editor_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc == NG_OK) {
         rc = editor_path(call, "path", ng_arg_text(call, "path"), &job->path);
     }
-    if (rc == NG_OK && command->run != run_view) {
-        rc = editor_check_mode(call, job->path);
+    if (rc == NG_OK) {
+        rc = command->run(call, job);
     }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return command->run(call, job);
+    return rc;
 }
 
 static int editor_start(struct ng_call *call, const struct ng_conf *conf, void **ret_self)

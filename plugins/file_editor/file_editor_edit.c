@@ -68,7 +68,11 @@ int editor_edit(struct ng_call *call, struct editor_job *job, ng_file_fn *fn)
         .expected_revision = job->expected,
         .max_bytes = job->editor->max_file_size,
     };
-    return call->host->file_edit(call, &edit);
+    int rc = editor_check_mode(call, job->path);
+    if (rc == NG_OK) {
+        rc = call->host->file_edit(call, &edit);
+    }
+    return rc;
 }
 
 /* A string argument, or "". */
@@ -110,7 +114,11 @@ int editor_create(struct ng_call *call, struct editor_job *job)
         .exists_code = EDITOR_FILE_EXISTS,
     };
     job->new_str = text_argument(call, "file_text");
-    return call->host->file_edit(call, &edit);
+    int rc = editor_check_mode(call, job->path);
+    if (rc == NG_OK) {
+        rc = call->host->file_edit(call, &edit);
+    }
+    return rc;
 }
 
 /* ---- str_replace */
@@ -336,7 +344,11 @@ int editor_undo(struct ng_call *call, struct editor_job *job)
         .user = job,
         .no_history_code = EDITOR_NO_HISTORY,
     };
-    return call->host->file_undo(call, &undo);
+    int rc = editor_check_mode(call, job->path);
+    if (rc == NG_OK) {
+        rc = call->host->file_undo(call, &undo);
+    }
+    return rc;
 }
 
 /* ---- copy, move */
@@ -371,6 +383,9 @@ int editor_transfer(struct ng_call *call, struct editor_job *job)
         .exists_code = EDITOR_FILE_EXISTS,
     };
     int rc = editor_path(call, "destination", job->destination, &job->destination);
+    if (rc == NG_OK) {
+        rc = editor_check_mode(call, job->path);
+    }
     if (rc == NG_OK) {
         rc = editor_check_mode(call, job->destination);
     }

@@ -208,6 +208,9 @@ static void test_notebooks_in_agent_mode_only(void **state)
     for (size_t i = 0; i < NG_COUNT(refused); i++) {
         assert_string_equal(code_in_mode(test, NG_MODE_EDIT, refused[i]), "MODE_FORBIDDEN");
     }
+    /* The arguments are checked first. */
+    assert_string_equal(code_in_mode(test, NG_MODE_EDIT, TRANSFER("move", "@/n.ipynb", "x")),
+                        "INVALID_INPUT");
     has(test, "@/n.ipynb", "{}");
     assert_string_equal(code_in_mode(test, NG_MODE_ASK, VIEW("@/n.ipynb")), "ok");
     assert_string_equal(code_in_mode(test, NG_MODE_ASK, UNDO("@/x")), "MODE_FORBIDDEN");
