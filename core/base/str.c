@@ -2,9 +2,9 @@
 /* str.c - helpers over struct ng_str. */
 #include "str.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "minmax.h"
 
 struct ng_str str_trim(struct ng_str text)
@@ -71,7 +71,7 @@ bool str_ends(struct ng_str text, const char *ending)
 
 char *str_dup(struct ng_str text)
 {
-    char *copy = malloc(text.len + 1);
+    char *copy = alloc_bytes(text.len + 1);
     if (copy != NULL) {
         if (text.len > 0) {
             memcpy(copy, text.data, text.len);

@@ -246,15 +246,13 @@ int loader_open(const char *const *folders, const char *name, enum ng_module_kin
         return rc;
     }
     struct module *module = alloc_zeroed(1, sizeof(*module));
-    size_t len = strlen(path) + 1;
-    char *copy = alloc_bytes(len);
+    char *copy = str_dup(ng_str_of(path));
     if (module == NULL || copy == NULL) {
         free(module);
         free(copy);
         (void)buf_printf(error, "%s cannot be loaded: out of memory", path);
         return NG_EINTERNAL;
     }
-    memcpy(copy, path, len);
     module->path = copy;
     module->kind = kind;
     rc = loader_map(module, error);
@@ -298,12 +296,10 @@ static int loader_add_name(struct loader_names *list, const char *name, size_t l
     if (list->count == LOADER_MODULES_MAX) {
         return NG_ETOOLARGE;
     }
-    char *copy = alloc_bytes(len + 1);
+    char *copy = str_dup(str_make(name, len));
     if (copy == NULL) {
         return NG_EINTERNAL;
     }
-    memcpy(copy, name, len);
-    copy[len] = '\0';
     list->names[list->count++] = copy;
     return NG_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/arena.h"
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
 #include "core/base/utf8.h"
@@ -126,12 +127,28 @@ static void test_distance(void **state)
                 SIZE_MAX);
 }
 
+static void test_dup(void **state)
+{
+    (void)state;
+    char *copy = str_dup(str_make("text", 3));
+    assert_string_equal(copy, "tex");
+    free(copy);
+    copy = str_dup(STR_NONE);
+    assert_string_equal(copy, "");
+    free(copy);
+    alloc_fail_after(0);
+    copy = str_dup(ng_str_of("text"));
+    alloc_fail_after(-1);
+    assert_null(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_utf8_valid), cmocka_unit_test(test_utf8_count_and_cut),
         cmocka_unit_test(test_compare),    cmocka_unit_test(test_hash),
         cmocka_unit_test(test_words),      cmocka_unit_test(test_distance),
+        cmocka_unit_test(test_dup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
