@@ -309,9 +309,11 @@ int journal_damaged(struct call *call, const char *what)
 int journal_parse(struct call *call, struct arena *tree, struct ng_str json,
                   const struct ng_value **ret)
 {
-    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, NULL);
+    struct json_error error;
+    int rc = json_parse(tree, json, JSON_DEPTH_DEFAULT, ret, &error);
     if (rc == NG_EJSON) {
-        return journal_damaged(call, "it is not JSON");
+        return call_fail(call, NG_EINVAL, "this is not a dump of a journal: it is not JSON: %s",
+                         error.message);
     }
     if (rc != NG_OK && tree->oom) {
         return call_no_memory(call);

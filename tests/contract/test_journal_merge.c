@@ -194,6 +194,14 @@ static void test_damaged(void **state)
     }
     assert_int_equal(restore(over, base, "not JSON"), NG_EINVAL);
     expect_day(over, "e1 ");
+    /* The fault is told as the parser found it. */
+    struct call *call = harness_new_call(&over->harness);
+    assert_int_equal(over->journal->restore_over(over->db, &call->pub, ng_str_of(TEAM),
+                                                 ng_str_of("{\"a\":1,\"a\":2}"),
+                                                 ng_str_of(base)),
+                     NG_EINVAL);
+    assert_non_null(strstr(call->staged.message.data, "it is not JSON: member \"a\""));
+    call_unref(call);
     free(base);
 }
 
