@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +56,8 @@ struct disk {
     int64_t told_ms;        /* by the uptime; 0: not yet */
     char message[DISK_TEXT_MAX];
 };
+
+_Static_assert(offsetof(struct disk, refusing) == 0, "disk_wants() reads the first member");
 
 bool disk_ask(const char *folder, struct disk_room *ret)
 {

@@ -62,7 +62,7 @@ bool disk_root(struct disk *disk, unsigned index, struct buf *path, struct disk_
 /* Is the end of a commit with rc to be told? NULL: no. */
 static inline bool disk_wants(const struct disk *disk, int rc)
 {
-    /* Its first member. */
+    /* Its first member: disk.c asserts it. */
     const atomic_bool *refusing = (const atomic_bool *)(const void *)disk;
     return disk != NULL &&
            (rc == NG_EFULL ||

@@ -3,6 +3,7 @@
  * store_change.c. */
 #include "store.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -12,6 +13,8 @@
 #include "core/config/config.h"
 #include "core/module/abi_size.h"
 #include "store_txn.h"
+
+_Static_assert(offsetof(struct store, shared) == 0, "store_is_shared() reads the first member");
 
 /* A read on an event loop that memory does not answer. */
 static int store_needs_worker(struct store *store, const struct call *call)

@@ -31,7 +31,7 @@ void store_close(struct store *store);
 /* Do other gateways write to it? */
 static inline bool store_is_shared(const struct store *store)
 {
-    /* Its first member, see store_types.h. */
+    /* Its first member: store.c asserts it. */
     return *(const bool *)(const void *)store;
 }
 
