@@ -60,7 +60,10 @@ struct ng_str json_get_text(const struct ng_value *object, const char *name)
 
 bool json_has_text(const struct ng_value *array, struct ng_str text)
 {
-    const struct ng_value *at = json_first(array);
+    const struct ng_value *at = NULL;
+    if (json_is(array, NG_TYPE_ARRAY)) {
+        at = array->first;
+    }
     while (at != NULL && (at->type != NG_TYPE_STRING || !str_equal(at->text, text))) {
         at = at->next;
     }

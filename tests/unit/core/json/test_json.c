@@ -159,8 +159,8 @@ static void test_values(void **state)
     (void)state;
     struct arena arena;
     arena_init(&arena, 0);
-    char text[] =
-        " {\"s\":\"a\\u0000\\n\\ud83d\\ude00\",\"n\":-1.50e+2,\"l\":[true,false,null,{}]} ";
+    char text[] = " {\"s\":\"a\\u0000\\n\\ud83d\\ude00\",\"n\":-1.50e+2,\"l\":[true,false,null,"
+                  "{},\"s\"]} ";
     const struct ng_value *value = NULL;
     assert_int_equal(NG_OK, json_parse(&arena, ng_str_of(text), 3, &value, NULL));
     memset(text, 'x', sizeof(text)); /* the tree keeps nothing of the text */
@@ -169,13 +169,17 @@ static void test_values(void **state)
     assert_true(str_equal(json_get(value, "s")->text, str_make("a\0\n\xf0\x9f\x98\x80", 7)));
     assert_true(str_is(json_get(value, "n")->text, "-1.50e+2"));
     const struct ng_value *list = json_get(value, "l");
-    assert_int_equal(4, list->count);
+    assert_int_equal(5, list->count);
     assert_int_equal(NG_TYPE_TRUE, list->first->type);
     assert_int_equal(NG_TYPE_FALSE, list->first->next->type);
     assert_int_equal(NG_TYPE_NULL, list->first->next->next->type);
     assert_null(json_get(value, "x"));
     assert_null(json_get(list, "x"));
     assert_null(json_get(NULL, "x"));
+    assert_true(json_has_text(list, ng_str_of("s")));
+    assert_false(json_has_text(list, ng_str_of("x")));
+    assert_false(json_has_text(value, json_get(value, "s")->text)); /* no array */
+    assert_false(json_has_text(NULL, ng_str_of("s")));
     arena_done(&arena);
 }
 
