@@ -45,7 +45,7 @@ struct ng_str redis_join(struct ng_call *call, const struct ng_str *pieces, size
     struct ng_str joined = {NULL, 0};
     for (size_t i = 0; i < count; i++) {
         if (pieces[i].data == NULL) {
-            return str_make(NULL, 0);
+            return pieces[i];
         }
         joined.len += pieces[i].len;
     }
@@ -74,7 +74,7 @@ struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct 
     if (!key_space(space, folder)) {
         (void)ng_fail(call, NG_EINVAL, "the name of the space is longer than %d bytes",
                       NG_SPACE_MAX);
-        return str_make(NULL, 0);
+        return str_make(NULL, space.len);
     }
     return REDIS_JOIN(call, redis->prefix, WORD("space:"), ng_str_of(folder), WORD(":"),
                       rest[0], rest[1]);

@@ -26,8 +26,9 @@ struct redis {
 
 /* ---- keys.c ---- */
 
-/* Texts that cannot be made for lack of memory are absent (data NULL), and the call has failed.
- * They need no check: joined they stay absent, and a command with one is never sent. */
+/* Texts that cannot be made are absent (data NULL), and the call has failed: for lack of
+ * memory, or (their length is not 0) because the name of a space is too long. They need no
+ * check: joined they stay absent, and a command with one is never sent. */
 
 /* PREFIX[space:NAME:]name[tail], in call memory. */
 struct ng_str redis_key(const struct redis *redis, struct ng_call *call, struct ng_str space,

@@ -235,6 +235,42 @@ static void test_spaces(void **state)
     free(rows);
 }
 
+/* Each function tells that the name is too long, and nothing about memory. */
+static void test_long_space(void **state)
+{
+    struct gateway_test *test = *state;
+    const struct ng_journal *journal = test->journal;
+    char name[NG_SPACE_MAX + 2];
+    memset(name, 's', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    struct ng_str space = ng_str_of(name);
+    struct ng_str id = ng_str_of("id");
+    struct ng_str text = {NULL, 0};
+    struct ng_timeline timeline = {.size = sizeof(timeline), .space = space};
+    struct ng_recall wanted = {
+        .size = sizeof(wanted), .space = space, .text = ng_str_of("word")};
+    const char *engine = NULL;
+    struct call *call = harness_new_call(&test->harness);
+    struct ng_call *pub = &call->pub;
+    const int codes[] = {
+        journal->timeline(test->db, pub, &timeline, NULL, NULL),
+        journal->recall(test->db, pub, &wanted, NULL, NULL, &engine),
+        journal->summary(test->db, pub, space, &text),
+        journal->set_summary(test->db, pub, space, ng_str_of("x")),
+        journal->dump(test->db, pub, space, &text),
+        journal->checkpoint_get(test->db, pub, space, id, &text),
+        journal->checkpoint_put(test->db, pub, space, id, ng_str_of("{}")),
+        journal->restore(test->db, pub, space,
+                         ng_str_of("{\"format\":\"notegate-journal-1\",\"days\":[],"
+                                   "\"references\":[],\"memories\":[]}")),
+    };
+    for (size_t i = 0; i < NG_COUNT(codes); i++) {
+        assert_int_equal(codes[i], NG_EINVAL);
+    }
+    assert_non_null(strstr(call->staged.message.data, "longer than"));
+    call_unref(call);
+}
+
 static void test_checkpoint_keys(void **state)
 {
     struct gateway_test *test = *state;
@@ -562,17 +598,10 @@ static void test_restore_is_one_step(void **state)
 static int run_on(const char *name)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reference_keys),
-        TEST(test_memory_keys),
-        TEST(test_spaces),
-        TEST(test_checkpoint_keys),
-        TEST(test_long_summary),
-        TEST(test_engine),
-        TEST(test_odd_texts),
-        TEST(test_foreign),
-        TEST(test_wrong_type),
-        TEST(test_two_gateways),
-        TEST(test_restore_is_one_step),
+        TEST(test_reference_keys), TEST(test_memory_keys),     TEST(test_spaces),
+        TEST(test_long_space),     TEST(test_checkpoint_keys), TEST(test_long_summary),
+        TEST(test_engine),         TEST(test_odd_texts),       TEST(test_foreign),
+        TEST(test_wrong_type),     TEST(test_two_gateways),    TEST(test_restore_is_one_step),
     };
     return cmocka_run_group_tests_name(name, tests, NULL, NULL);
 }

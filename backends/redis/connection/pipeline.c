@@ -45,7 +45,8 @@ void redis_command(struct buf *out, const struct ng_str *words, size_t count)
     buf_printf(out, "*%zu\r\n", count);
     for (size_t i = 0; i < count; i++) {
         if (words[i].data == NULL) {
-            out->rc = NG_EINTERNAL;
+            out->rc = words[i].len > 0 ? NG_EINVAL : NG_EINTERNAL;
+            return;
         }
         buf_printf(out, "$%zu\r\n", words[i].len);
         buf_add_str(out, words[i]);
@@ -130,6 +131,9 @@ static int pipeline_run_connected(struct pipeline *pipeline)
 
 int pipeline_run(struct pipeline *pipeline)
 {
+    if (pipeline->out.rc == NG_EINVAL) {
+        return NG_EINVAL; /* the call has failed with the reason */
+    }
     if (pipeline->out.rc != NG_OK) {
         return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for what is sent to Redis");
     }

@@ -20,7 +20,8 @@ struct pipeline {
 };
 
 void pipeline_init(struct pipeline *pipeline, struct redis_pool *pool, struct ng_call *call);
-/* A word that is absent (data NULL) could not be made for lack of memory: the run fails. */
+/* A word that is absent (data NULL) could not be made: the run fails, with NG_EINVAL if the
+ * word has a length (see redis.h). */
 void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t count);
 #define PIPELINE_ADD(pipeline, ...)                                                            \
     pipeline_add((pipeline), (const struct ng_str[]){__VA_ARGS__},                             \
