@@ -42,8 +42,8 @@ static void driver_quiet(mongoc_log_level_t level, const char *domain, const cha
  * ends, and another store may still be open. */
 static void driver_start(void)
 {
-    mongoc_log_set_handler(driver_quiet, NULL); /* first: mongoc_init() logs, too */
     mongoc_init();
+    mongoc_log_set_handler(driver_quiet, NULL);
 }
 
 void sleep_ms(int64_t ms)
