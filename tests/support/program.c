@@ -353,3 +353,21 @@ void expect_runs(const struct run_case *cases, size_t count)
         expect_run(cases[i].words, cases[i].code, cases[i].out, cases[i].err);
     }
 }
+
+/* ---- for cmocka ---- */
+
+int program_set_up(void **state)
+{
+    *state = NULL;
+    (void)program_home();
+    return 0;
+}
+
+int program_tear_down(void **state)
+{
+    if (*state != NULL) {
+        program_stop(*state);
+    }
+    program_home_remove();
+    return 0;
+}

@@ -39,6 +39,10 @@ struct ended {
  */
 const char *program_home(void);
 void program_home_remove(void);
+/* Of one test or a group of them: makes the home, and removes it. If the state is a program,
+ * that is stopped first. */
+int program_set_up(void **state);
+int program_tear_down(void **state);
 /* A file in it. */
 void program_write(const char *name, const char *text);
 char *program_read(const char *name);

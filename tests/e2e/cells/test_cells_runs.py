@@ -5,7 +5,7 @@ import base64
 import json
 
 import pytest
-from cells_support import RUN_SECONDS, Book, cells_gateway, need
+from cells_support import RUN_SECONDS, book, cells_gateway, need, waits  # noqa: F401 (a fixture among them)
 from cells_tools_support import Handshake
 from conftest import eventually
 
@@ -22,22 +22,6 @@ def gateway(tmp_path_factory):
                             "cells.max_kernels=40")
     yield running
     assert running.stop() == 0, "".join(running.errors)
-
-
-@pytest.fixture
-def book(gateway, request):
-    made = []
-
-    def make(*cells, **more):
-        made.append(Book(gateway, f"{request.node.name}-{len(made)}.ipynb", cells, **more))
-        return made[-1]
-
-    yield make
-
-
-def waits(path):
-    """Code that goes on when the test has made this file."""
-    return f"import os, time\nwhile not os.path.exists({str(path)!r}): time.sleep(.02)\n"
 
 
 def images(mark, count, size=IMAGE_BYTES):

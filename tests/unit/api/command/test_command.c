@@ -126,20 +126,6 @@ static void many_options(void **state)
     expect_run(words, 2, NULL, "--space");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    (void)program_home();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    program_home_remove();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,5 +133,5 @@ int main(void)
         cmocka_unit_test(help_of_each_command), cmocka_unit_test(the_man_page_is_the_help),
         cmocka_unit_test(completion),           cmocka_unit_test(many_options),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, program_set_up, program_tear_down);
 }

@@ -155,21 +155,8 @@ static void keys_are_revoked_by_their_text(void **state)
     expect_run("key revoke carl --force", 0, "1 key revoked", NULL);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    (void)program_home();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    program_home_remove();
-    return 0;
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function)                                                                         \
+    cmocka_unit_test_setup_teardown(function, program_set_up, program_tear_down)
 
 int main(void)
 {

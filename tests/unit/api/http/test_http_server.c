@@ -327,19 +327,11 @@ static void connections_have_a_limit(void **state)
 
 static int open_gateway(void **state)
 {
-    (void)state;
+    *state = &gateway;
     home = program_home();
     (void)snprintf(local, sizeof(local), "%s/data/notegate.sock", home);
     program_serve(&gateway, "--set limits.body=64KiB "
                             "--set log.access=true --set log.level=debug");
-    return 0;
-}
-
-static int close_gateway(void **state)
-{
-    (void)state;
-    program_stop(&gateway);
-    program_home_remove();
     return 0;
 }
 
@@ -360,5 +352,5 @@ int main(void)
         cmocka_unit_test(clients_that_leave),
         cmocka_unit_test(connections_have_a_limit),
     };
-    return cmocka_run_group_tests(tests, open_gateway, close_gateway);
+    return cmocka_run_group_tests(tests, open_gateway, program_tear_down);
 }

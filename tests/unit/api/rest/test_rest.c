@@ -313,19 +313,11 @@ static void events(void **state)
 
 static int open_gateway(void **state)
 {
-    (void)state;
+    *state = &gateway;
     home = program_home();
     (void)snprintf(local, sizeof(local), "%s/data/notegate.sock", home);
     program_serve(&gateway, "--set allowed_origins=" PAGE
                             " --set allowed_hosts=gate.example,*.b.example,10.0.0.0/8");
-    return 0;
-}
-
-static int close_gateway(void **state)
-{
-    (void)state;
-    program_stop(&gateway);
-    program_home_remove();
     return 0;
 }
 
@@ -344,5 +336,5 @@ int main(void)
         cmocka_unit_test(hosts),
         cmocka_unit_test(events),
     };
-    return cmocka_run_group_tests(tests, open_gateway, close_gateway);
+    return cmocka_run_group_tests(tests, open_gateway, program_tear_down);
 }

@@ -157,19 +157,11 @@ static void a_rate_is_kept(void **state)
 
 static int open_gateway(void **state)
 {
-    (void)state;
+    *state = &gateway;
     (void)snprintf(local, sizeof(local), "%s/data/notegate.sock", program_home());
     program_serve(&gateway, "--set auth=on");
     add_key("key add boss --role admin", admin);
     add_key("key add reader --role reader", reader);
-    return 0;
-}
-
-static int close_gateway(void **state)
-{
-    (void)state;
-    program_stop(&gateway);
-    program_home_remove();
     return 0;
 }
 
@@ -181,5 +173,5 @@ int main(void)
         cmocka_unit_test(a_revoked_key_ends_its_streams),
         cmocka_unit_test(a_rate_is_kept),
     };
-    return cmocka_run_group_tests(tests, open_gateway, close_gateway);
+    return cmocka_run_group_tests(tests, open_gateway, program_tear_down);
 }

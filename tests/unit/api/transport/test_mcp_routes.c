@@ -294,18 +294,10 @@ static void news_before_the_answer(void **state)
 
 static int open_gateway(void **state)
 {
-    (void)state;
+    *state = &gateway;
     (void)program_home();
     assert_int_equal(setenv("NOTEGATE_PLUGINS", "notebook,conformance", 1), 0);
     program_serve(&gateway, "--set shutdown_timeout=50ms");
-    return 0;
-}
-
-static int close_gateway(void **state)
-{
-    (void)state;
-    program_stop(&gateway);
-    program_home_remove();
     return 0;
 }
 
@@ -319,5 +311,5 @@ int main(void)
         cmocka_unit_test(clients_that_leave),
         cmocka_unit_test(news_before_the_answer),
     };
-    return cmocka_run_group_tests(tests, open_gateway, close_gateway);
+    return cmocka_run_group_tests(tests, open_gateway, program_tear_down);
 }

@@ -507,21 +507,21 @@ static void test_makers(void **state)
     struct harness harness;
     (void)state;
     harness_open(&harness, on_disk);
-    struct key *nobody = add_one(&harness, "ada");
-    assert_null(nobody->made_by.data);
+    struct key *ada = add_one(&harness, "ada");
+    assert_null(ada->made_by.data);
     struct call *call = harness_new_call(&harness);
     call->user = 4000000000; /* no system has it */
     assert_true(str_is(key_maker(call), "unix user #4000000000"));
     call->user = 0;
     assert_true(str_is(key_maker(call), "unix user root (0)"));
-    key_ref(nobody);
-    call->key = nobody;
+    key_ref(ada);
+    call->key = ada;
     struct ng_str maker = key_maker(call);
     assert_memory_equal(maker.data, "agent ", 6);
-    assert_true(maker.len >= strlen(nobody->id) &&
-                memmem(maker.data, maker.len, nobody->id, strlen(nobody->id)) != NULL);
+    assert_true(maker.len >= strlen(ada->id) &&
+                memmem(maker.data, maker.len, ada->id, strlen(ada->id)) != NULL);
     call_unref(call);
-    key_unref(nobody);
+    key_unref(ada);
     harness_close(&harness);
 }
 
