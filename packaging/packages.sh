@@ -19,7 +19,7 @@ build_packages() {
 }
 
 test_packages() {
-    printf '%s\n' libcmocka-dev python3 python3-venv clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 git redis-server dpkg-dev prometheus
+    printf '%s\n' libcmocka-dev python3 python3-venv clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 git redis-server haproxy dpkg-dev prometheus
     # The package is checked, and installed on a root of its own.
     printf '%s\n' lintian systemd debootstrap zsh
     # Two kernels, and Jupyter's own libraries to check notebooks with.

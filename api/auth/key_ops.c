@@ -73,6 +73,7 @@ static int list(struct call *call, const struct key_job *job)
 {
     struct key **found = NULL;
     size_t count = 0;
+    keys_look_now(call->gateway->keys, call);
     /* Reads again the keys that could not be read when memory was out. */
     int rc = keys_read_again(call->gateway->keys, call);
     keys_refresh_uses(call->gateway->keys, call);

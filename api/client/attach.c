@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client_load.h"
 #include "core/base/clock.h"
-#include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
@@ -36,39 +36,23 @@
 
 static int attach_load_client(struct attach *attach)
 {
-    char folder[ATTACH_PATH_MAX];
-    char path[ATTACH_PATH_MAX + sizeof(CLIENT_MODULE_NAME) + 1];
+    struct buf error;
     if (attach->client != NULL) {
         return NG_OK;
     }
-    if (loader_default_folders(NG_KIND_PLUGIN, folder, sizeof(folder)) != NG_OK) {
-        command_error("the folder of the modules has too long a name");
-        return NG_EUNAVAILABLE;
-    }
-    /* The module lies beside the folder of the plugins. */
-    char *last = strrchr(folder, '/');
-    if (last != NULL) {
-        *last = '\0';
-    }
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, CLIENT_MODULE_NAME);
-    struct buf error;
     buf_init(&error, ATTACH_ERROR_MAX);
-    int trusted = trust_check_path(path, TRUST_PROGRAM, &error);
-    if (trusted != NG_OK && trusted != NG_ENOTFOUND) {
+    int rc = client_load(&attach->client_module, &error);
+    if (rc != NG_OK) {
         command_error("%s", buf_cstr(&error));
-        buf_done(&error);
-        return NG_EUNAVAILABLE;
     }
     buf_done(&error);
-    attach->client_module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (attach->client_module == NULL) {
-        command_error("cannot load the client of the running gateway: %s", dlerror());
-        return NG_EUNAVAILABLE;
+    if (rc != NG_OK) {
+        return rc;
     }
     const struct client_api *client = dlsym(attach->client_module, CLIENT_SYMBOL);
     if (client == NULL || client->version != CLIENT_API) {
-        command_error("%s is not of this version of notegate; install both from one build",
-                      path);
+        command_error(CLIENT_MODULE_NAME
+                      " is not of this version of notegate; install both from one build");
         return NG_EUNAVAILABLE;
     }
     attach->client = client;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* command_check.c - notegate check: configuration, modules, backends, permissions, a line each.
- */
+/* command_check.c - notegate check: a line for each part of a gateway, and whether it works. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "core/base/files/fd_io.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
+#include "core/cluster/cluster.h"
 #include "core/files/files.h"
 #include "core/gateway/gateway_modules.h"
 #include "core/gateway/gateway_open.h"
@@ -338,20 +338,20 @@ static void check_space(struct check *check)
     const char *dir = check->attach.data_dir;
     struct disk_room room;
     struct buf text;
-    if (access(dir, F_OK) != 0) {
+    buf_init(&text, CHECK_ERROR_MAX);
+    int number = try_to_write(dir);
+    if (number == ENOENT) {
         return; /* it is made at the start */
     }
-    int number = try_to_write(dir);
     if (number != 0) {
         check_line(check, false, "space", "nothing can be written in %s: %s", dir,
                    text_errno(number));
         return;
     }
-    buf_init(&text, CHECK_ERROR_MAX);
+    (void)buf_add_c(&text, "the free space is unknown");
     if (disk_ask(dir, &room)) {
+        buf_clear(&text);
         disk_describe(&room, &text);
-    } else {
-        (void)buf_add_c(&text, "the free space is unknown");
     }
     check_line(check, true, "space", "%s%s where %s is",
                text_if(disk_is_low(&room), "warning: the disk is nearly full: "),
@@ -367,6 +367,10 @@ static void check_values(struct check *check, const struct config *config)
     buf_init(&error, CHECK_ERROR_MAX);
     if (journal_check_zone(config, &error) != NG_OK) {
         check_line(check, false, "timezone", "%s", buf_cstr(&error));
+    }
+    buf_clear(&error);
+    if (cluster_check_advertise(config, &error) != NG_OK) {
+        check_line(check, false, "cluster", "%s", buf_cstr(&error));
     }
     if (user.len > 0 && !command_user_is_known(user.data)) {
         check_line(check, false, "user",
@@ -468,12 +472,24 @@ static void check_journal(struct check *check, struct gateway *gateway, struct c
     check_health_line(check, "journal", rc, call, "answers");
 }
 
+static void check_take_advice(void *user, const char *text)
+{
+    check_line(user, true, "documents", "advice: %s", text);
+}
+
 static void check_health(struct check *check, struct gateway *gateway, struct call *call)
 {
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     int rc = store_health(gateway->store, call);
     check_health_line(check, "documents", rc, call, "answers");
+    if (rc == NG_OK) {
+        call_reset_result(call);
+        rc = store_advise(gateway->store, call, check_take_advice, check);
+        if (rc != NG_OK) {
+            check_health_line(check, "documents", rc, call, "");
+        }
+    }
     check_journal(check, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {

@@ -24,7 +24,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
+#include "core/base/minmax.h"
 #include "core/base/text_choice.h"
+#include "core/cluster/cluster.h"
 #include "core/gateway/gateway_open.h"
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
@@ -99,6 +101,69 @@ static void serve_reload(struct serve *serve)
     serve_notify("READY=1");
 }
 
+/* ---- serving ---- */
+
+static int64_t serve_now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+/* The gateway could not serve any more, and writes might reach another file. */
+static void serve_check_files(const struct serve *serve)
+{
+    const struct own_file *lost = own_files_lost(&serve->files);
+    if (lost != NULL) {
+        log_write(NG_LOG_ERROR, "serve",
+                  "the gateway ends: other code in this process (of a plugin) closed "
+                  "descriptor %d, %s; every acknowledged write is kept",
+                  lost->fd, lost->what);
+        log_queue_flush(LOG_QUEUE_STOP_MS);
+        _exit(COMMAND_FAILED);
+    }
+}
+
+/* libmicrohttpd cannot go on, as where it meets a lost descriptor before the next look. */
+static void serve_panic(void *user, const char *file, unsigned line, const char *reason)
+{
+    serve_check_files(user);
+    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot continue (%s:%u): %s", file, line,
+              text_or(reason, "no reason given"));
+    log_queue_flush(LOG_QUEUE_STOP_MS);
+    abort();
+}
+
+static void serve_guard_files(struct serve *serve)
+{
+    http_server_note_files(serve->server, &serve->files);
+    own_files_note(&serve->files, "the lock of its data directory", serve->gateway->lock_fd);
+    MHD_set_panic_func(serve_panic, serve);
+}
+
+/* Until the gateway is told to stop: true. False: until_ms came first. */
+static bool serve_wait(struct serve *serve, int64_t until_ms)
+{
+    int64_t look = serve_now_ms() + ORPHANS_LOOK_MS;
+    for (;;) {
+        int64_t now = serve_now_ms();
+        if (now >= until_ms) {
+            return false;
+        }
+        if (now >= look) { /* whatever came in between: reloads may come often */
+            http_server_look(serve->server);
+            (void)orphans_reap(&serve->orphans);
+            serve_check_files(serve);
+            look = now + ORPHANS_LOOK_MS;
+        }
+        int64_t wait_ms = i64_min(look, until_ms) - now;
+        int signal_number = serve_signal(&serve->signals, wait_ms);
+        if (signal_number == SIGHUP) {
+            serve_reload(serve);
+        } else if (signal_number == SIGTERM || signal_number == SIGINT) {
+            return true;
+        }
+    }
+}
+
 /* ---- stopping ---- */
 
 /* Watches a stop: it ends in time, whatever a tool does, and a second signal hurries it. */
@@ -106,6 +171,7 @@ struct serve_watch {
     pthread_t thread;
     sigset_t signals;
     int64_t wait_ms;
+    bool hurried; /* a second signal came */
     atomic_bool done;
 };
 
@@ -113,10 +179,12 @@ static void *serve_watch_run(void *user)
 {
     (void)pthread_setname_np(pthread_self(), "ng-serve-watch");
     struct serve_watch *watch = user;
-    int64_t until = clock_monotonic_ns() / 1000000 + watch->wait_ms + SERVE_GRACE_MS;
-    bool hurried = false;
+    int64_t until = serve_now_ms() + watch->wait_ms + SERVE_GRACE_MS;
+    if (watch->hurried) {
+        until = serve_now_ms() + SERVE_GRACE_HURRY_MS;
+    }
     for (;;) {
-        int64_t left = until - clock_monotonic_ns() / 1000000;
+        int64_t left = until - serve_now_ms();
         if (left <= 0) {
             break;
         }
@@ -124,9 +192,9 @@ static void *serve_watch_run(void *user)
         if (atomic_load(&watch->done)) {
             return NULL;
         }
-        if ((signal_number == SIGTERM || signal_number == SIGINT) && !hurried) {
-            hurried = true;
-            until = clock_monotonic_ns() / 1000000 + SERVE_GRACE_HURRY_MS;
+        if ((signal_number == SIGTERM || signal_number == SIGINT) && !watch->hurried) {
+            watch->hurried = true;
+            until = serve_now_ms() + SERVE_GRACE_HURRY_MS;
             log_write(NG_LOG_WARNING, "serve", "second signal: not waiting for calls");
         }
     }
@@ -137,12 +205,39 @@ static void *serve_watch_run(void *user)
     _exit(COMMAND_OK);
 }
 
+/* The service manager may have a shorter limit than the configuration asks for. */
+static void serve_notify_stop(int64_t wait_ms)
+{
+    char text[80];
+    long long limit_us = (wait_ms + SERVE_GRACE_MS) * 1000;
+    (void)snprintf(text, sizeof(text), "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld", limit_us);
+    serve_notify(text);
+}
+
+/* Not ready, but serving for shutdown_delay: nothing is refused while a load balancer still
+ * sends requests here. True: a second signal came. */
+static bool serve_drain(struct serve *serve, int64_t delay_ms)
+{
+    if (delay_ms == 0) {
+        return false;
+    }
+    log_write(NG_LOG_INFO, "serve",
+              "not ready from now on; calls are taken for another %.1f s (shutdown_delay)",
+              (double)delay_ms / 1000);
+    http_server_drain(serve->server);
+    return serve_wait(serve, serve_now_ms() + delay_ms);
+}
+
 static void serve_stop(struct serve *serve)
 {
+    int64_t delay_ms = reload_delay_ms(serve->reload);
+    serve_notify_stop(delay_ms + reload_shutdown_ms(serve->reload));
+    cluster_leave(serve->gateway->cluster);
+    bool hurried = serve_drain(serve, delay_ms);
     int64_t wait_ms = reload_shutdown_ms(serve->reload);
-    struct serve_watch watch = {.signals = serve->signals, .wait_ms = wait_ms};
+    struct serve_watch watch = {
+        .signals = serve->signals, .wait_ms = wait_ms, .hurried = hurried};
     own_files_done(&serve->files); /* its lock ends with the gateway */
-    serve_notify("STOPPING=1");
     log_write(NG_LOG_INFO, "serve", "stopping");
     bool watched = pthread_create(&watch.thread, NULL, serve_watch_run, &watch) == 0;
     reload_end(serve->reload);
@@ -229,54 +324,6 @@ static void serve_tell_runners(const struct serve *serve)
     }
     buf_done(&text);
     call_unref(call);
-}
-
-/* The gateway could not serve any more, and writes might reach another file. */
-static void serve_check_files(const struct serve *serve)
-{
-    const struct own_file *lost = own_files_lost(&serve->files);
-    if (lost != NULL) {
-        log_write(NG_LOG_ERROR, "serve",
-                  "the gateway ends: other code in this process (of a plugin) closed "
-                  "descriptor %d, %s; every acknowledged write is kept",
-                  lost->fd, lost->what);
-        log_queue_flush(LOG_QUEUE_STOP_MS);
-        _exit(COMMAND_FAILED);
-    }
-}
-
-/* libmicrohttpd cannot go on, as where it meets a lost descriptor before the next look. */
-static void serve_panic(void *user, const char *file, unsigned line, const char *reason)
-{
-    serve_check_files(user);
-    log_write(NG_LOG_ERROR, "serve", "libmicrohttpd cannot continue (%s:%u): %s", file, line,
-              text_or(reason, "no reason given"));
-    log_queue_flush(LOG_QUEUE_STOP_MS);
-    abort();
-}
-
-static void serve_wait(struct serve *serve)
-{
-    http_server_note_files(serve->server, &serve->files);
-    own_files_note(&serve->files, "the lock of its data directory", serve->gateway->lock_fd);
-    MHD_set_panic_func(serve_panic, serve);
-    int64_t look = clock_monotonic_ns() / 1000000 + ORPHANS_LOOK_MS;
-    for (;;) {
-        int64_t left = look - clock_monotonic_ns() / 1000000;
-        if (left <= 0) { /* whatever came in between: reloads may come often */
-            http_server_look(serve->server);
-            (void)orphans_reap(&serve->orphans);
-            serve_check_files(serve);
-            left = ORPHANS_LOOK_MS;
-            look = clock_monotonic_ns() / 1000000 + left;
-        }
-        int signal_number = serve_signal(&serve->signals, left);
-        if (signal_number == SIGHUP) {
-            serve_reload(serve);
-        } else if (signal_number == SIGTERM || signal_number == SIGINT) {
-            return;
-        }
-    }
 }
 
 /* Shows people and logs the source of the configuration. */
@@ -417,7 +464,8 @@ int command_serve(struct command_line *line)
     serve_print_example(&serve);
     disk_look(serve.gateway->disk); /* from then on upkeep does */
     serve_notify("READY=1");
-    serve_wait(&serve);
+    serve_guard_files(&serve);
+    (void)serve_wait(&serve, INT64_MAX);
     serve_stop(&serve);
     reload_free(serve.reload);
     log_queue_stop();

@@ -14,10 +14,11 @@ const struct command command_table[] = {
             "answers (https:// where tls.certificate and tls.key are set). `--listen "
             "127.0.0.1:0` picks a free port. The gateway also listens on notegate.sock in its "
             "data directory, for its owner and for the other commands.\n\nSIGTERM and SIGINT "
-            "stop it: it refuses new calls, finishes running calls (up to shutdown_timeout), "
-            "syncs all data to the disk and ends with exit code 0. A second signal does not "
-            "wait for calls. SIGHUP reloads the configuration: values that can change while it "
-            "runs take effect, and the others are reported.",
+            "stop it: /readyz is 503 and calls are still taken for shutdown_delay, then it "
+            "refuses new calls, finishes running calls (up to shutdown_timeout), syncs all "
+            "data to the disk and ends with exit code 0. A second signal does not wait. SIGHUP "
+            "reloads the configuration: values that can change while it runs take effect, and "
+            "the others are reported.",
         .options = OPTION_CONFIG | OPTION_SERVE,
         .run = command_serve,
     },

@@ -207,8 +207,10 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);
     }
     /* libmicrohttpd takes a bare LF for the end of a chunk's size line, where a proxy may read
-     * on: what follows a chunked body is never believed to be another request. */
-    if (reply->close || request->headers.chunked || atomic_load(&request->gateway->stopping)) {
+     * on: what follows a chunked body is never believed to be another request. A gateway that
+     * drains must have no idle connection left when it closes them, or a request may cross. */
+    if (reply->close || request->headers.chunked || http_server_drains(request->server) ||
+        atomic_load(&request->gateway->stopping)) {
         ok = ok && add(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
     return ok;

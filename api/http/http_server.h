@@ -38,6 +38,7 @@ struct http_server {
     bool watching;
     atomic_int connections;
     atomic_int held;      /* connections' memory that calls or libmicrohttpd still use */
+    atomic_bool draining; /* calls are taken, but a load balancer is to send them elsewhere */
     atomic_bool stopping; /* nothing is waited for any more */
     uint32_t id_prefix;   /* of request ids */
     atomic_uint_fast64_t id_next;

@@ -68,6 +68,16 @@ static void wait_released(struct http_server *server)
     }
 }
 
+void http_server_drain(struct http_server *server)
+{
+    atomic_store(&server->draining, true);
+}
+
+bool http_server_drains(const struct http_server *server)
+{
+    return atomic_load(&server->draining);
+}
+
 void http_server_stop(struct http_server *server, int64_t wait_ms)
 {
     if (server == NULL) {

@@ -43,6 +43,10 @@ void http_server_attach(struct http_server *server, struct reload *reload);
  * `report` of the latter. One thread at a time. */
 void http_server_reload(struct http_server *server, const struct config *config,
                         struct reload_report *report);
+/* It is not ready from now on, and each answer ends its connection; calls are taken as before.
+ */
+void http_server_drain(struct http_server *server);
+bool http_server_drains(const struct http_server *server);
 /*
  * No new connections; calls under way get at most wait_ms (gateway_drain), then the remaining
  * calls are cancelled and their connections closed. Returns when the last of these calls has

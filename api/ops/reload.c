@@ -33,7 +33,7 @@ struct reload {
     struct http_server *server;
     const struct config_input *input;
     pthread_t thread;
-    int64_t shutdown_ms;
+    int64_t shutdown_ms, delay_ms;
     size_t start_modules; /* those whose keys the start's configuration knows */
     struct config *known; /* the last one read that was good; NULL: that of the start */
     bool known_for_plugins;
@@ -67,7 +67,7 @@ static enum reload_kind reload_kind_of(const char *key)
         {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
          "limits.connections limits.streams limits.queue",
          RELOAD_TAKEN},
-        {"shutdown_timeout history.keep journal.keep", RELOAD_TAKEN},
+        {"shutdown_timeout shutdown_delay history.keep journal.keep", RELOAD_TAKEN},
         {"plugins", RELOAD_PLUGINS},
         {"plugin_path", RELOAD_TAKEN},
         {"roots", RELOAD_ROOTS},
@@ -395,6 +395,7 @@ static void reload_take(struct reload *reload, struct config *config,
     gateway_take_limits(gateway, config);
     reload_fit_files(gateway);
     reload->shutdown_ms = config_int(config, "shutdown_timeout");
+    reload->delay_ms = config_int(config, "shutdown_delay");
     reload_plugins(reload, config, added, report);
     if (reload->server != NULL) {
         http_server_reload(reload->server, config, report);
@@ -525,6 +526,11 @@ int64_t reload_shutdown_ms(const struct reload *reload)
     return reload->shutdown_ms;
 }
 
+int64_t reload_delay_ms(const struct reload *reload)
+{
+    return reload->delay_ms;
+}
+
 int reload_new(struct gateway *gateway, const struct config_input *input, struct reload **ret)
 {
     struct reload *reload = alloc_zeroed(1, sizeof(*reload));
@@ -536,6 +542,7 @@ int reload_new(struct gateway *gateway, const struct config_input *input, struct
     reload->start_modules = gateway->module_count;
     reload->thread = pthread_self();
     reload->shutdown_ms = config_int(gateway->config, "shutdown_timeout");
+    reload->delay_ms = config_int(gateway->config, "shutdown_delay");
     lock_init(&reload->asked.lock, LOCK_RELOAD);
     *ret = reload;
     return NG_OK;

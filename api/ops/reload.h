@@ -38,6 +38,8 @@ int reload_ask(struct reload *reload, struct call *call);
 void reload_end(struct reload *reload);
 /* shutdown_timeout as it holds now. */
 int64_t reload_shutdown_ms(const struct reload *reload);
+/* shutdown_delay as it holds now. */
+int64_t reload_delay_ms(const struct reload *reload);
 
 /* Raises the limit of open files as far as it goes; fewer connections where that is not enough
  * (a warning says so). */

@@ -20,14 +20,19 @@
 #include "core/base/text/base64.h"
 #include "core/base/text/random.h"
 #include "core/base/text/sha256.h"
+#include "core/cluster/cluster.h"
 
+/* The end of life is in the gateway's clock, or in the minutes of the shared database. */
 #define SEAL_VERSION 1
+#define SEAL_VERSION_SHARED 2
+#define SEAL_MINUTE_MS 60000
 /* Version and the end of life before the payload, the HMAC behind it. */
 #define SEAL_HEAD 9
 #define SEAL_MAC 32
 
 struct mcp_seal {
     unsigned char key[MCP_SEAL_KEY_BYTES];
+    struct cluster *cluster; /* not NULL: the key is made of its secret instead */
 };
 
 /* ---- the key ---- */
@@ -98,6 +103,11 @@ int mcp_seal_new(const char *data_dir, struct mcp_seal **ret)
     return NG_OK;
 }
 
+void mcp_seal_share(struct mcp_seal *seal, struct cluster *cluster)
+{
+    seal->cluster = cluster_is_shared(cluster) ? cluster : NULL;
+}
+
 void mcp_seal_free(struct mcp_seal *seal)
 {
     if (seal != NULL) {
@@ -139,21 +149,49 @@ int mcp_binding_make(const struct ng_str *pieces, size_t count, struct mcp_bindi
     return rc;
 }
 
+/* NG_OK; NG_EUNAVAILABLE: the secret was not read from the database yet. */
+static int get_key(const struct mcp_seal *seal, unsigned char key[MCP_SEAL_KEY_BYTES])
+{
+    static const unsigned char purpose[] = "mcp requestState";
+    char secret[CLUSTER_SECRET_LEN + 1];
+    unsigned len = 0;
+    if (seal->cluster == NULL) {
+        memcpy(key, seal->key, MCP_SEAL_KEY_BYTES);
+        return NG_OK;
+    }
+    if (!cluster_secret(seal->cluster, secret)) {
+        return NG_EUNAVAILABLE;
+    }
+    bool made = HMAC(EVP_sha256(), secret, CLUSTER_SECRET_LEN, purpose, sizeof(purpose) - 1,
+                     key, &len) != NULL;
+    OPENSSL_cleanse(secret, sizeof(secret));
+    if (made) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
+}
+
 /* The binding and the sealed bytes as one text, so that one HMAC is enough. */
 static int make_mac(const struct mcp_seal *seal, const struct mcp_binding *binding,
                     const unsigned char *bytes, size_t len, unsigned char mac[SEAL_MAC])
 {
-    unsigned char *text = alloc_bytes(sizeof(binding->bytes) + len);
+    unsigned char key[MCP_SEAL_KEY_BYTES];
     unsigned mac_len = 0;
+    int rc = get_key(seal, key);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    unsigned char *text = alloc_bytes(sizeof(binding->bytes) + len);
     if (text == NULL) {
         return NG_EINTERNAL;
     }
     memcpy(text, binding->bytes, sizeof(binding->bytes));
     memcpy(text + sizeof(binding->bytes), bytes, len);
-    bool ok = HMAC(EVP_sha256(), seal->key, sizeof(seal->key), text,
-                   sizeof(binding->bytes) + len, mac, &mac_len) != NULL &&
+    bool ok = HMAC(EVP_sha256(), key, sizeof(key), text, sizeof(binding->bytes) + len, mac,
+                   &mac_len) != NULL &&
               mac_len == SEAL_MAC;
     free(text);
+    OPENSSL_cleanse(key, sizeof(key));
     if (ok) {
         return NG_OK;
     }
@@ -161,6 +199,23 @@ static int make_mac(const struct mcp_seal *seal, const struct mcp_binding *bindi
 }
 
 /* ---- sealing ---- */
+
+/* Clocks of gateways may differ; what one sealed another one opens. */
+static uint64_t time_of(const struct mcp_seal *seal, int64_t now_ms)
+{
+    if (seal->cluster != NULL) {
+        return cluster_minutes(seal->cluster) * SEAL_MINUTE_MS;
+    }
+    return (uint64_t)now_ms;
+}
+
+static unsigned char version_of(const struct mcp_seal *seal)
+{
+    if (seal->cluster != NULL) {
+        return SEAL_VERSION_SHARED;
+    }
+    return SEAL_VERSION;
+}
 
 int mcp_seal_close(const struct mcp_seal *seal, const struct mcp_binding *binding,
                    int64_t now_ms, struct ng_str payload, struct buf *out)
@@ -173,8 +228,8 @@ int mcp_seal_close(const struct mcp_seal *seal, const struct mcp_binding *bindin
     if (bytes == NULL) {
         return NG_EINTERNAL;
     }
-    bytes[0] = SEAL_VERSION;
-    put_u64(bytes + 1, (uint64_t)(now_ms + MCP_SEAL_LIFE_MS));
+    bytes[0] = version_of(seal);
+    put_u64(bytes + 1, time_of(seal, now_ms) + MCP_SEAL_LIFE_MS);
     if (payload.len > 0) {
         memcpy(bytes + SEAL_HEAD, payload.data, payload.len);
     }
@@ -213,11 +268,16 @@ int mcp_seal_open(const struct mcp_seal *seal, const struct mcp_binding *binding
     }
     const unsigned char *bytes = (const unsigned char *)sealed.data;
     size_t body = sealed.len - SEAL_MAC;
-    if (make_mac(seal, binding, bytes, body, mac) != NG_OK ||
-        CRYPTO_memcmp(mac, bytes + body, SEAL_MAC) != 0 || bytes[0] != SEAL_VERSION) {
+    int rc = make_mac(seal, binding, bytes, body, mac);
+    if (rc == NG_EUNAVAILABLE) {
+        *ret_why = "cannot be checked yet: the gateway has not reached its database; try again";
+        return rc;
+    }
+    if (rc != NG_OK || CRYPTO_memcmp(mac, bytes + body, SEAL_MAC) != 0 ||
+        bytes[0] != version_of(seal)) {
         return refuse(ret_why, altered);
     }
-    if (get_u64(bytes + 1) <= (uint64_t)now_ms) {
+    if (get_u64(bytes + 1) <= time_of(seal, now_ms)) {
         return refuse(ret_why, "has expired; send the request without it to start again");
     }
     *ret = str_make((const char *)bytes + SEAL_HEAD, body - SEAL_HEAD);

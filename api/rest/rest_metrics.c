@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/record.h"
+#include "core/files/files.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
@@ -180,6 +181,25 @@ static void print_disk(struct gateway *gateway, struct buf *out, bool admin)
     }
 }
 
+static void print_files(struct gateway *gateway, struct buf *out)
+{
+    struct files_kept_stats stats;
+    if (gateway->files == NULL) {
+        return;
+    }
+    files_kept_stats(gateway->files, &stats);
+    print_number(out, "notegate_files_kept_bytes", "Contents of files in memory.",
+                 (double)stats.bytes);
+    print_number(out, "notegate_files_kept", "Files whose contents are in memory.",
+                 (double)stats.count);
+    print_number(out, "notegate_files_kept_limit_bytes",
+                 "Maximum size of the contents in memory.", (double)stats.limit);
+    print_number(out, "notegate_files_kept_hits_total",
+                 "Reads of files that had the content in memory.", (double)stats.hits);
+    print_number(out, "notegate_files_kept_misses_total",
+                 "Reads of files that had another content.", (double)stats.misses);
+}
+
 static bool sees_tool(void *user, const char *tool)
 {
     return key_allows_tool(user, tool);
@@ -203,6 +223,7 @@ int rest_ops_metrics(struct http_request *request)
     print_deferrals(gateway, &out, true);
     metrics_print_process(&out);
     print_disk(gateway, &out, admin);
+    print_files(gateway, &out);
     if (gateway->store != NULL) {
         store_stats(gateway->store, print_stat, &out);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_ops.c - operations: health and readiness. */
 #include "api/http/http_reply.h"
+#include "api/http/http_transport.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/call/gateway.h"
@@ -203,7 +204,8 @@ static void readyz_print(struct http_request *request, const struct call *call)
     struct http_reply *reply = &request->reply;
     struct gateway *gateway = request->gateway;
     struct buf reason;
-    bool ready = call->final.rc == NG_OK && !atomic_load(&gateway->stopping);
+    bool ready = call->final.rc == NG_OK && !http_server_drains(request->server) &&
+                 !atomic_load(&gateway->stopping);
     buf_init(&reason, REASON_MAX);
     bool degraded = degraded_reason(gateway, 0, &reason);
     buf_done(&reason);

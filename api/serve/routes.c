@@ -40,7 +40,10 @@ static int service_open(struct gateway *gateway, void **ret, struct buf *error)
         (void)buf_add_c(error, "cannot start the HTTP server: out of memory or threads");
         return rc;
     }
-    rc = mcp_tasks_open(gateway, error);
+    rc = mcp_http_share(mcp, error);
+    if (rc == NG_OK) {
+        rc = mcp_tasks_open(gateway, error);
+    }
     if (rc != NG_OK) {
         mcp_http_free(mcp);
         return rc;

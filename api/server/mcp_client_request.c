@@ -68,6 +68,7 @@ int mcp_client_requests_new(struct gateway *gateway, void (*tick)(void *user), v
         free(requests);
         return rc;
     }
+    mcp_seal_share(requests->seal, gateway->cluster);
     lock_init(&requests->lock, LOCK_CLIENT_REQUEST);
     lock_cond_init(&requests->changed);
     *ret = requests;

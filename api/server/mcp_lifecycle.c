@@ -3,12 +3,14 @@
  * and the log level. */
 #include <stdio.h>
 
+#include "api/session/mcp_session_store.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/dispatch/audit.h"
 #include "mcp_client_request.h"
+#include "mcp_resources.h"
 
 /* The result of discovery stays valid until another gateway runs. */
 #define MCP_DISCOVER_TTL_MS 3600000
@@ -54,6 +56,52 @@ void mcp_take_client(struct mcp_exchange *exchange)
     }
 }
 
+/* ---- what the database has of a session ---- */
+
+void mcp_answer_saved(struct mcp_exchange *exchange, const struct call *call)
+{
+    (void)call;
+    (void)mcp_answer_done(exchange);
+}
+
+void mcp_answer_not_saved(struct mcp_exchange *exchange, const struct call *call)
+{
+    const struct mcp_session_edit *edit = call->step_user;
+    struct mcp_session *session = exchange->job->session;
+    if (session != NULL && atomic_load(&edit->moved)) {
+        atomic_store(&session->moved, true);
+    }
+    mcp_answer_failed(exchange, call);
+}
+
+int mcp_session_save(struct mcp_exchange *exchange, const struct mcp_session_edit *edit,
+                     const struct mcp_run *run)
+{
+    const struct mcp_session *session = exchange->job->session;
+    struct call *call = exchange->call;
+    struct arena *arena = &call->arena;
+    if (session == NULL || !session->stored) {
+        run->answer(exchange, call);
+        return NG_OK;
+    }
+    struct mcp_session_edit *kept = arena_alloc(arena, sizeof(*kept));
+    if (kept == NULL) {
+        return mcp_refuse_oom(exchange);
+    }
+    *kept = *edit;
+    kept->record.id = arena_copy(arena, ng_str_of(session->id));
+    kept->record.owner = arena_copy(arena, ng_str_of(session->owner));
+    kept->record.client = arena_copy(arena, edit->record.client);
+    if (arena->oom) {
+        return mcp_refuse_oom(exchange);
+    }
+    call->options |= CALL_NO_RATE;
+    call->step_user = kept;
+    return mcp_run(exchange, run);
+}
+
+/* ---- initialize ---- */
+
 /* The kinds of requests that the client takes are valid for its session. */
 static void remember_client(struct mcp_exchange *exchange)
 {
@@ -73,6 +121,51 @@ static void remember_client(struct mcp_exchange *exchange)
     atomic_store(&session->client_abilities, tells ? (unsigned)MCP_CLIENT_ROOTS_CHANGED : 0U);
 }
 
+static enum mcp_version version_for(struct ng_str asked)
+{
+    enum mcp_version version = mcp_version_parse(asked);
+    if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
+        return MCP_VERSION_HANDSHAKE_NEWEST;
+    }
+    return version;
+}
+
+static void answer_initialize(struct mcp_exchange *exchange, const struct call *call)
+{
+    const struct mcp_job *job = exchange->job;
+    struct ng_str asked = json_get_text(exchange->message.params, "protocolVersion");
+    enum mcp_version version = version_for(asked);
+    struct buf *out = mcp_result_open(exchange);
+    (void)call;
+    buf_printf(
+        out,
+        "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
+        "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
+        "\"},\"instructions\":\"%s\"",
+        mcp_version_text(version),
+        text_if(version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway),
+                ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
+                "\"call\":{}}}}"),
+        mcp_instructions);
+    mcp_result_close(exchange, STR_NONE);
+}
+
+static int save_session(struct mcp_exchange *exchange, enum mcp_version version)
+{
+    static const struct mcp_run run = {NULL, answer_initialize, mcp_answer_not_saved,
+                                       mcp_session_edit_step};
+    struct mcp_session_edit edit = {.kind = MCP_SESSION_CREATE};
+    const struct mcp_session *session = exchange->job->session;
+    remember_client(exchange);
+    edit.record.version = version;
+    edit.record.client = client_name(exchange->message.params, "clientInfo");
+    if (session != NULL) {
+        edit.record.asks = atomic_load(&session->client_asks);
+        edit.record.abilities = atomic_load(&session->client_abilities);
+    }
+    return mcp_session_save(exchange, &edit, &run);
+}
+
 int mcp_initialize(struct mcp_exchange *exchange)
 {
     struct mcp_job *job = exchange->job;
@@ -81,10 +174,7 @@ int mcp_initialize(struct mcp_exchange *exchange)
         return mcp_refuse_params(exchange, "`params.protocolVersion` must be a string, the "
                                            "version of MCP that the client speaks");
     }
-    enum mcp_version version = mcp_version_parse(asked);
-    if (version == MCP_VERSION_NONE || mcp_is_stateless(version)) {
-        version = MCP_VERSION_HANDSHAKE_NEWEST;
-    }
+    enum mcp_version version = version_for(asked);
     int rc = NG_OK;
     if (job->open_session != NULL) {
         rc = job->open_session(job, version);
@@ -98,20 +188,7 @@ int mcp_initialize(struct mcp_exchange *exchange)
         }
         return mcp_refuse(exchange, 500, MCP_INTERNAL_ERROR, "the session could not be opened");
     }
-    remember_client(exchange);
-    struct buf *out = mcp_result_open(exchange);
-    buf_printf(
-        out,
-        "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
-        "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
-        "\"},\"instructions\":\"%s\"",
-        mcp_version_text(version),
-        text_if(version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway),
-                ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
-                "\"call\":{}}}}"),
-        mcp_instructions);
-    mcp_result_close(exchange, STR_NONE);
-    return NG_OK;
+    return save_session(exchange, version);
 }
 
 int mcp_discover(struct mcp_exchange *exchange)
@@ -138,6 +215,8 @@ int mcp_ping(struct mcp_exchange *exchange)
 
 int mcp_set_level(struct mcp_exchange *exchange)
 {
+    static const struct mcp_run run = {NULL, mcp_answer_saved, mcp_answer_not_saved,
+                                       mcp_session_edit_step};
     enum mcp_log_level level =
         mcp_log_level_parse(json_get_text(exchange->message.params, "level"));
     if (level == MCP_LOG_NONE) {
@@ -148,5 +227,6 @@ int mcp_set_level(struct mcp_exchange *exchange)
     if (exchange->job->session != NULL) {
         atomic_store(&exchange->job->session->log_level, (int)level);
     }
-    return mcp_answer_done(exchange);
+    struct mcp_session_edit edit = {.kind = MCP_SESSION_LEVEL, .record.log_level = level};
+    return mcp_session_save(exchange, &edit, &run);
 }

@@ -512,6 +512,16 @@ int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first)
     return rc;
 }
 
+void mcp_notifier_tell_all(struct mcp_notifier *notifier)
+{
+    lock_take(&notifier->lock);
+    if (notifier->open) {
+        start_over(notifier);
+        (void)atomic_fetch_or(&notifier->changed, notifier->lists);
+    }
+    lock_release(&notifier->lock);
+}
+
 void mcp_notifier_close(struct mcp_notifier *notifier)
 {
     lock_take(&notifier->lock);

@@ -34,6 +34,8 @@ int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
 /* From now on. first: sent before anything else; or absent. NG_OK (also where it was closed
  * already: a no-op), or the feed's failure. */
 int mcp_notifier_open(struct mcp_notifier *notifier, struct ng_str first);
+/* As if all that it tells of had changed. */
+void mcp_notifier_tell_all(struct mcp_notifier *notifier);
 /* Nothing is sent any more when it returns. Not from within send(). Again: a no-op. */
 void mcp_notifier_close(struct mcp_notifier *notifier);
 void mcp_notifier_ref(struct mcp_notifier *notifier);

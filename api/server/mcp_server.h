@@ -256,6 +256,17 @@ int mcp_initialize(struct mcp_exchange *exchange);
 int mcp_discover(struct mcp_exchange *exchange);
 int mcp_ping(struct mcp_exchange *exchange);
 int mcp_set_level(struct mcp_exchange *exchange);
+/* A request that changes what the database has of its session is answered once it is there:
+ * prints its answer, perhaps on a worker, or a failure. Without a stored session: at once. What
+ * `edit` points to lives as long as the call. */
+struct mcp_session_edit;
+int mcp_session_save(struct mcp_exchange *exchange, const struct mcp_session_edit *edit,
+                     const struct mcp_run *run);
+/* An empty result, as the answer of such a run. */
+void mcp_answer_saved(struct mcp_exchange *exchange, const struct call *call);
+/* And its failure: a session that another gateway has leaves this one, so that the next request
+ * of it is forwarded. */
+void mcp_answer_not_saved(struct mcp_exchange *exchange, const struct call *call);
 /* mcp_tools.c */
 int mcp_tools_list(struct mcp_exchange *exchange);
 int mcp_tools_call(struct mcp_exchange *exchange);
@@ -277,6 +288,11 @@ int mcp_resources_unsubscribe(struct mcp_exchange *exchange);
 /* A client of the handshake versions is ready: its session gets notifications from now on.
  */
 void mcp_session_subscribed(struct mcp_exchange *exchange);
+/* A session that another gateway had gets notifications again, as if everything had changed
+ * meanwhile. caller: a call with the session's caller, kept. */
+struct mcp_session_record;
+void mcp_session_resume(struct mcp_session *session, struct call *caller,
+                        const struct mcp_session_record *record);
 /* mcp_listen.c */
 int mcp_subscriptions_listen(struct mcp_exchange *exchange);
 /* mcp_params.c: do the headers Mcp-Param-... agree with the arguments (may be NULL)? False:

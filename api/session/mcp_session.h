@@ -13,6 +13,7 @@
 #include "api/protocol/mcp_version.h"
 #include "core/base/lock.h"
 #include "core/call/call.h"
+#include "core/cluster/cluster.h"
 #include "core/dispatch/audit.h"
 #include "mcp_stream.h"
 
@@ -85,6 +86,11 @@ struct mcp_session {
      * stdio connection); or NULL. */
     void (*on_end)(struct mcp_session *session);
     bool ended;
+    /* Other gateways find it in the database (mcp_session_store.h). Constant in the table. */
+    bool stored;
+    atomic_bool moved; /* another gateway has it: the transport lets it go */
+    unsigned
+        moves; /* between gateways: the ids of its events go on above those of the others */
     struct mcp_question *questions;
     size_t question_count;
     size_t let_in;          /* as many more texts; question_count at most */
@@ -109,18 +115,35 @@ struct mcp_session {
 /* timeout_ms: silence after which a session is gone. */
 int mcp_sessions_new(int64_t timeout_ms, struct mcp_sessions **ret);
 void mcp_sessions_free(struct mcp_sessions *sessions);
+/* Before the first session. forget(user, session): a stored session came to its end here, but
+ * not by mcp_sessions_end(). No lock is held. */
+void mcp_sessions_set_forget(struct mcp_sessions *sessions,
+                             void (*forget)(void *user, const struct mcp_session *session),
+                             void *user);
 void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms);
-/* owner, key (or NULL): the caller that may use it. In a full table the caller with the most
- * sessions loses one; NG_EBUSY: no caller has more than this one. *ret has a reference for the
- * caller. */
+int64_t mcp_sessions_timeout(struct mcp_sessions *sessions);
+/* owner, key (or NULL): the caller that may use it. stored: other gateways are to find it. In a
+ * full table the caller with the most sessions loses one; NG_EBUSY: no caller has more than
+ * this one. *ret has a reference for the caller. */
 int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
-                      enum mcp_version version, struct mcp_session **ret);
+                      enum mcp_version version, bool stored, struct mcp_session **ret);
+/* One that another gateway had, as the record says. Is it in the table already, that one. */
+struct mcp_session_record;
+int mcp_sessions_adopt(struct mcp_sessions *sessions, const struct mcp_session_record *record,
+                       struct key *key, struct mcp_session **ret);
+/* Stored sessions leave the table, perhaps to be found in the database again: their own streams
+ * and what waits for their clients end, calls go on. */
+void mcp_sessions_let_go(struct mcp_sessions *sessions);
+/* The same of one session. */
+void mcp_sessions_let_go_of(struct mcp_sessions *sessions, const struct mcp_session *session);
 /* With a reference, and used just now. NULL: there is none of this id, or it is another
  * caller's. */
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
                                       struct ng_str owner);
 /* False: as above. Calls under way are cancelled. */
 bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner);
+/* Of any owner. */
+bool mcp_sessions_has(struct mcp_sessions *sessions, struct ng_str id);
 size_t mcp_sessions_count(struct mcp_sessions *sessions);
 /* Tests: time passes. */
 void mcp_sessions_age(struct mcp_sessions *sessions, int64_t ms);
@@ -179,5 +202,6 @@ struct mcp_stream *mcp_session_new_stream(struct mcp_session *session);
 struct mcp_stream *mcp_session_find_stream(struct mcp_session *session, unsigned number);
 /* All end; the session is ending. */
 void mcp_session_cut_streams(struct mcp_session *session);
+void mcp_session_cut_own(struct mcp_session *session);
 
 #endif

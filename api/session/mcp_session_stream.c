@@ -4,6 +4,10 @@
 #include "core/base/lock.h"
 #include "mcp_session.h"
 
+/* Of what one gateway counts; above it the moves of the session. */
+#define SEQ_BITS 32
+#define NUMBER_BITS 20
+
 static void release_session(void *user)
 {
     mcp_session_unref(user);
@@ -18,6 +22,7 @@ static struct mcp_stream *make_stream(struct mcp_session *session, unsigned numb
         .primes = version >= MCP_2025_11_25,
         .keeps_unread = true,
         .number = number,
+        .seq = (uint64_t)session->moves << SEQ_BITS,
         .kept = session->share == NULL ? NULL : &session->share->kept,
         .user = session,
         .release = release_session,
@@ -72,7 +77,8 @@ struct mcp_stream *mcp_session_new_stream(struct mcp_session *session)
     lock_take(&session->lock);
     size_t place = session->ended ? MCP_SESSION_STREAMS_MAX : find_place(session);
     if (session->streams_replay && place < MCP_SESSION_STREAMS_MAX) {
-        stream = make_stream(session, ++session->stream_number);
+        unsigned base = session->moves << NUMBER_BITS;
+        stream = make_stream(session, base + ++session->stream_number);
         if (stream != NULL) {
             mcp_stream_ref(stream);
             gone = session->streams[place];
@@ -101,18 +107,29 @@ struct mcp_stream *mcp_session_find_stream(struct mcp_session *session, unsigned
     return stream;
 }
 
+void mcp_session_cut_own(struct mcp_session *session)
+{
+    lock_take(&session->lock);
+    struct mcp_stream *own = session->own;
+    session->own = NULL;
+    lock_release(&session->lock);
+    if (own != NULL) {
+        mcp_stream_cut(own);
+        mcp_stream_unref(own);
+    }
+}
+
 void mcp_session_cut_streams(struct mcp_session *session)
 {
-    struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX + 1];
+    struct mcp_stream *streams[MCP_SESSION_STREAMS_MAX];
+    mcp_session_cut_own(session);
     lock_take(&session->lock);
     for (size_t i = 0; i < MCP_SESSION_STREAMS_MAX; i++) {
         streams[i] = session->streams[i];
         session->streams[i] = NULL;
     }
-    streams[MCP_SESSION_STREAMS_MAX] = session->own;
-    session->own = NULL;
     lock_release(&session->lock);
-    for (size_t i = 0; i <= MCP_SESSION_STREAMS_MAX; i++) {
+    for (size_t i = 0; i < MCP_SESSION_STREAMS_MAX; i++) {
         if (streams[i] != NULL) {
             mcp_stream_cut(streams[i]);
             mcp_stream_unref(streams[i]);

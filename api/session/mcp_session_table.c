@@ -8,7 +8,7 @@
 #include "core/base/str.h"
 #include "core/base/text/random.h"
 #include "core/keys/keys.h"
-#include "mcp_session.h"
+#include "mcp_session_store.h"
 
 #define MCP_SESSION_BUCKETS 1024 /* a power of two */
 
@@ -18,6 +18,8 @@ struct mcp_sessions {
     int64_t shift_ms;       /* mcp_sessions_age */
     atomic_size_t kept_sum; /* bytes of all their streams */
     size_t count;
+    void (*forget)(void *user, const struct mcp_session *session);
+    void *forget_user;
     TAILQ_HEAD(order, mcp_session) order; /* the one that was silent longest first */
     struct mcp_session *buckets[MCP_SESSION_BUCKETS];
 };
@@ -103,6 +105,28 @@ static void end_all(struct mcp_session *gone)
     }
 }
 
+static void forget_all(const struct mcp_sessions *sessions, struct mcp_session *gone)
+{
+    for (const struct mcp_session *at = gone; at != NULL; at = at->hash_next) {
+        if (at->stored && sessions->forget != NULL) {
+            sessions->forget(sessions->forget_user, at);
+        }
+    }
+    end_all(gone);
+}
+
+/* Calls under way go on. */
+static void let_go_all(struct mcp_session *gone)
+{
+    while (gone != NULL) {
+        struct mcp_session *session = gone;
+        gone = session->hash_next;
+        mcp_session_hang_up(session);
+        mcp_session_cut_own(session);
+        mcp_session_unref(session);
+    }
+}
+
 /* Of this share the session that was silent longest; one that is busy only where all are. */
 static struct mcp_session *first_of(struct mcp_sessions *sessions,
                                     const struct mcp_share *share)
@@ -182,11 +206,12 @@ static int find_over(struct mcp_sessions *sessions, const struct mcp_share *own,
         }
         for (struct mcp_session *at = TAILQ_FIRST(&sessions->order); at != NULL;
              at = TAILQ_NEXT(at, order)) {
-            if (most == NULL || at->share->sessions > most->sessions) {
-                most = at->share;
+            const struct mcp_share *share = at->share;
+            if (share != NULL && (most == NULL || share->sessions > most->sessions)) {
+                most = share;
             }
         }
-        if (most->sessions <= has + 1) {
+        if (most == NULL || most->sessions <= has + 1) {
             return NG_EBUSY;
         }
     }
@@ -226,6 +251,14 @@ void mcp_sessions_set_timeout(struct mcp_sessions *sessions, int64_t timeout_ms)
     lock_release(&sessions->lock);
 }
 
+int64_t mcp_sessions_timeout(struct mcp_sessions *sessions)
+{
+    lock_take(&sessions->lock);
+    int64_t timeout_ms = sessions->timeout_ms;
+    lock_release(&sessions->lock);
+    return timeout_ms;
+}
+
 void mcp_sessions_free(struct mcp_sessions *sessions)
 {
     if (sessions == NULL) {
@@ -253,7 +286,28 @@ void mcp_sessions_sweep(struct mcp_sessions *sessions)
     struct mcp_session *gone = take_silent(sessions);
     take_keyless(sessions, &gone);
     lock_release(&sessions->lock);
-    end_all(gone);
+    forget_all(sessions, gone);
+}
+
+/* Under the lock. */
+static struct mcp_session *look_up_any(struct mcp_sessions *sessions, struct ng_str id)
+{
+    struct mcp_session *session = *bucket_of(sessions, id);
+    while (session != NULL && !str_is(id, session->id)) {
+        session = session->hash_next;
+    }
+    return session;
+}
+
+/* Under the lock. */
+static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str id,
+                                   struct ng_str owner)
+{
+    struct mcp_session *session = look_up_any(sessions, id);
+    if (session != NULL && str_is(owner, session->owner)) {
+        return session;
+    }
+    return NULL;
 }
 
 static void say(struct mcp_session *session, struct ng_str message)
@@ -294,19 +348,25 @@ static int add_session(struct mcp_sessions *sessions, struct mcp_session *sessio
     return NG_OK;
 }
 
-int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
-                      enum mcp_version version, struct mcp_session **ret)
+void mcp_sessions_set_forget(struct mcp_sessions *sessions,
+                             void (*forget)(void *user, const struct mcp_session *session),
+                             void *user)
+{
+    sessions->forget = forget;
+    sessions->forget_user = user;
+}
+
+static struct mcp_session *new_session(struct mcp_sessions *sessions, struct ng_str owner,
+                                       struct key *key, enum mcp_version version)
 {
     struct mcp_session *session = mcp_session_new();
-    struct mcp_session *gone = NULL;
     if (session == NULL) {
-        return NG_EINTERNAL;
+        return NULL;
     }
     session->share = share_new(sessions);
-    if (session->share == NULL || owner.len >= sizeof(session->owner) ||
-        !random_hex(MCP_SESSION_ID_BYTES, session->id)) {
+    if (session->share == NULL || owner.len >= sizeof(session->owner)) {
         mcp_session_unref(session);
-        return NG_EINTERNAL;
+        return NULL;
     }
     memcpy(session->owner, owner.data, owner.len);
     atomic_store(&session->version, (int)version);
@@ -316,30 +376,62 @@ int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct
     if (key != NULL) {
         key_ref(key);
     }
-    lock_take(&sessions->lock);
-    int rc = add_session(sessions, session, &gone);
-    lock_release(&sessions->lock);
-    end_all(gone);
-    if (rc != NG_OK) {
-        mcp_session_unref(session);
-        return rc;
-    }
-    *ret = session;
-    return NG_OK;
+    return session;
 }
 
-/* Under the lock. */
-static struct mcp_session *look_up(struct mcp_sessions *sessions, struct ng_str id,
-                                   struct ng_str owner)
+/* Takes the reference of `session`. */
+static int join(struct mcp_sessions *sessions, struct mcp_session *session,
+                struct mcp_session **ret)
 {
-    struct mcp_session *session = *bucket_of(sessions, id);
-    while (session != NULL && !str_is(id, session->id)) {
-        session = session->hash_next;
+    struct mcp_session *gone = NULL;
+    int rc = NG_OK;
+    lock_take(&sessions->lock);
+    struct mcp_session *known =
+        look_up(sessions, ng_str_of(session->id), ng_str_of(session->owner));
+    if (known == NULL) {
+        rc = add_session(sessions, session, &gone);
+    } else {
+        (void)atomic_fetch_add(&known->refs, 1);
     }
-    if (session != NULL && str_is(owner, session->owner)) {
-        return session;
+    lock_release(&sessions->lock);
+    forget_all(sessions, gone);
+    if (known != NULL || rc != NG_OK) {
+        mcp_session_unref(session);
+        session = known;
     }
-    return NULL;
+    *ret = session;
+    return rc;
+}
+
+int mcp_sessions_open(struct mcp_sessions *sessions, struct ng_str owner, struct key *key,
+                      enum mcp_version version, bool stored, struct mcp_session **ret)
+{
+    struct mcp_session *session = new_session(sessions, owner, key, version);
+    if (session == NULL || !random_hex(MCP_SESSION_ID_BYTES, session->id)) {
+        mcp_session_unref(session);
+        return NG_EINTERNAL;
+    }
+    session->stored = stored;
+    return join(sessions, session, ret);
+}
+
+int mcp_sessions_adopt(struct mcp_sessions *sessions, const struct mcp_session_record *record,
+                       struct key *key, struct mcp_session **ret)
+{
+    struct mcp_session *session = new_session(sessions, record->owner, key, record->version);
+    if (session == NULL || record->id.len != MCP_SESSION_ID_LEN ||
+        record->client.len > AUDIT_CLIENT_MAX) {
+        mcp_session_unref(session);
+        return NG_EINTERNAL;
+    }
+    memcpy(session->id, record->id.data, record->id.len);
+    memcpy(session->client, record->client.data, record->client.len);
+    session->stored = true;
+    session->moves = record->moves;
+    atomic_store(&session->log_level, (int)record->log_level);
+    atomic_store(&session->client_asks, record->asks);
+    atomic_store(&session->client_abilities, record->abilities);
+    return join(sessions, session, ret);
 }
 
 struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_str id,
@@ -353,21 +445,60 @@ struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, struct ng_s
         (void)atomic_fetch_add(&session->refs, 1);
     }
     lock_release(&sessions->lock);
-    end_all(gone);
+    forget_all(sessions, gone);
     return session;
 }
 
 bool mcp_sessions_end(struct mcp_sessions *sessions, struct ng_str id, struct ng_str owner)
 {
     lock_take(&sessions->lock);
-    struct mcp_session *gone = take_silent(sessions);
+    struct mcp_session *gone = NULL;
+    struct mcp_session *silent = take_silent(sessions);
     struct mcp_session *session = look_up(sessions, id, owner);
     if (session != NULL) {
         take_out(sessions, session, &gone);
     }
     lock_release(&sessions->lock);
     end_all(gone);
+    forget_all(sessions, silent);
     return session != NULL;
+}
+
+void mcp_sessions_let_go(struct mcp_sessions *sessions)
+{
+    struct mcp_session *gone = NULL;
+    lock_take(&sessions->lock);
+    struct mcp_session *session = TAILQ_FIRST(&sessions->order);
+    while (session != NULL) {
+        struct mcp_session *next = TAILQ_NEXT(session, order);
+        if (session->stored) {
+            take_out(sessions, session, &gone);
+        }
+        session = next;
+    }
+    lock_release(&sessions->lock);
+    let_go_all(gone);
+}
+
+void mcp_sessions_let_go_of(struct mcp_sessions *sessions, const struct mcp_session *session)
+{
+    struct mcp_session *gone = NULL;
+    lock_take(&sessions->lock);
+    struct mcp_session *known =
+        look_up(sessions, ng_str_of(session->id), ng_str_of(session->owner));
+    if (known == session) {
+        take_out(sessions, known, &gone);
+    }
+    lock_release(&sessions->lock);
+    let_go_all(gone);
+}
+
+bool mcp_sessions_has(struct mcp_sessions *sessions, struct ng_str id)
+{
+    lock_take(&sessions->lock);
+    bool has = look_up_any(sessions, id) != NULL;
+    lock_release(&sessions->lock);
+    return has;
 }
 
 size_t mcp_sessions_count(struct mcp_sessions *sessions)

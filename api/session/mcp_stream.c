@@ -52,6 +52,7 @@ struct mcp_stream *mcp_stream_new(const struct mcp_stream_options *options)
     }
     lock_init(&stream->lock, LOCK_MCP_STREAM);
     stream->options = *options;
+    stream->seq = options->seq;
     stream->last = &stream->first;
     atomic_init(&stream->refs, 1);
     return stream;

@@ -44,6 +44,7 @@ struct mcp_stream_options {
     bool primes;           /* begins with an empty event that has an id (from 2025-11-25) */
     bool keeps_unread;     /* messages wait also without a reader */
     unsigned number;       /* in its session */
+    uint64_t seq;          /* below that of the first event */
     struct mcp_kept *kept; /* counts its bytes; NULL where not resumable */
     /* The connection that read it went away, and it has not come to its end. No lock held. */
     void (*left)(void *user);

@@ -30,12 +30,35 @@ static void take_waiters_of(struct mcp_task_entry *entry, struct mcp_task_waiter
     }
 }
 
+void mcp_task_entry_forget(struct mcp_tasks *tasks, struct ng_str id)
+{
+    struct mcp_task_waiter *waiters = NULL;
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    bool runs = entry != NULL && entry->call != NULL;
+    if (runs) {
+        entry->is_gone = true;
+        call_cancel(entry->call);
+    }
+    if (entry != NULL) {
+        take_waiters_of(entry, &waiters);
+    }
+    if (entry != NULL && !runs) {
+        mcp_task_entry_unlink(tasks, entry);
+    }
+    mcp_tasks_unlock(tasks);
+    if (!runs) {
+        free(entry);
+    }
+    mcp_task_wake(waiters);
+}
+
 /* Expired tasks leave the table; a run of one is cancelled, and leaves when it ends. Ids go to
  * `ids`, for the documents. */
 static size_t expire(struct mcp_tasks *tasks, char (*ids)[MCP_TASK_ID_LEN + 1], size_t most,
                      struct mcp_task_waiter **ret_waiters)
 {
-    int64_t now = clock_unix_ms();
+    int64_t now = clock_uptime_ms();
     size_t count = 0;
     mcp_tasks_lock(tasks);
     for (struct mcp_task_entry *at = LIST_FIRST(&tasks->entries), *next = NULL;
@@ -144,7 +167,7 @@ static int find_task(const struct mcp_task *task, void *user)
 {
     struct found *found = user;
     struct mcp_tasks *tasks = found->tasks;
-    bool is_expired = task->created_ms + task->ttl_ms <= clock_unix_ms();
+    bool is_expired = mcp_task_expires(tasks, task) <= clock_uptime_ms();
     struct ng_str self = cluster_id(tasks->gateway->cluster);
     bool is_elsewhere = task->gateway.len > 0 && task->gateway.len <= MCP_TASK_GATEWAY_MAX &&
                         !str_equal(task->gateway, self) &&
@@ -158,7 +181,7 @@ static int find_task(const struct mcp_task *task, void *user)
         found->ids[found->count++] = task->id;
     }
     struct mcp_task_entry *entry = NULL;
-    int rc = mcp_task_entry_of(task, &entry);
+    int rc = mcp_task_entry_of(tasks, task, &entry);
     if (entry == NULL) {
         return rc;
     }

@@ -26,10 +26,17 @@ const char *mcp_task_status_text(enum mcp_task_status status)
 
 int mcp_task_declare(struct store *store, struct call *call)
 {
+    static const struct ng_field fields[] = {
+        {.name = "owner", .use = NG_FIELD_STRING},
+        {.name = "status", .use = NG_FIELD_STRING},
+    };
     /* Results are large and short-lived, so earlier states of a task are not kept. */
     static const struct ng_collection collection = {
         .name = MCP_TASKS_COLLECTION,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+        .fields = fields,
+        .field_count = NG_COUNT(fields),
+        .field_size = sizeof(struct ng_field),
     };
     return store_declare(store, call, &collection);
 }
@@ -41,13 +48,6 @@ static struct ng_key key_of(struct ng_str id)
 }
 
 /* ---- reading ---- */
-
-static int64_t number(const struct ng_value *body, const char *name)
-{
-    int64_t value = 0;
-    (void)json_integer(json_get(body, name), &value);
-    return value;
-}
 
 static enum mcp_task_status status_of(struct ng_str text)
 {
@@ -68,17 +68,19 @@ static void read_task(struct ng_str id, const struct ng_value *body, struct ng_s
     ret->space = json_get_text(body, "space");
     ret->arguments = json_get_text(body, "arguments");
     ret->status = status_of(json_get_text(body, "status"));
-    ret->created_ms = number(body, "created");
-    ret->updated_ms = number(body, "updated");
-    ret->ttl_ms = number(body, "ttl");
-    ret->can_ask = (unsigned)number(body, "can_ask");
+    ret->created_ms = json_get_integer(body, "created");
+    ret->updated_ms = json_get_integer(body, "updated");
+    ret->ttl_ms = json_get_integer(body, "ttl");
+    ret->can_ask = (unsigned)json_get_integer(body, "can_ask");
     ret->asks = json_get_text(body, "asks");
     ret->answers = json_get_text(body, "answers");
     ret->state = json_get_text(body, "state");
     ret->message = json_get_text(body, "message");
     ret->gateway = json_get_text(body, "gateway");
+    ret->maker = json_get_text(body, "maker");
     ret->outcome = text;
     ret->is_error = json_is(json_get(body, "is_error"), NG_TYPE_TRUE);
+    ret->is_broken = false;
 }
 
 int mcp_task_load(struct call *call, struct ng_str id, struct mcp_task *ret)
@@ -100,50 +102,83 @@ struct each {
     struct call *call;
     mcp_task_row_fn *row;
     void *user;
+    bool wants_broken;
+    struct arena scratch; /* of one row: a task may be as large as a body */
     int rc;
 };
 
 static int each_row(void *user, const struct ng_doc *doc)
 {
     struct each *each = user;
-    struct mcp_task task;
+    struct mcp_task task = {.is_broken = true};
     const struct ng_value *body = NULL;
-    if (json_parse(&each->call->arena, doc->json, JSON_DEPTH_DEFAULT, &body, NULL) != NG_OK) {
-        return 0; /* verify tells about broken documents */
+    struct ng_str id = arena_copy(&each->call->arena, doc->key.id);
+    arena_reset(&each->scratch);
+    int rc = json_parse(&each->scratch, doc->json, JSON_DEPTH_DEFAULT, &body, NULL);
+    if (rc == NG_OK) {
+        read_task(id, body, STR_NONE, &task);
     }
-    read_task(arena_copy(&each->call->arena, doc->key.id), body, STR_NONE, &task);
-    if (task.id.data == NULL) {
-        each->rc = NG_EINTERNAL;
-    } else {
+    task.id = id;
+    if (id.data == NULL || (rc != NG_OK && rc != NG_EJSON)) {
+        each->rc = call_fail(each->call, NG_EINTERNAL,
+                             "the stored tasks could not be read: out of memory");
+    } else if (rc == NG_OK || each->wants_broken) { /* verify tells about broken ones */
         each->rc = each->row(&task, each->user);
     }
     return each->rc != NG_OK;
 }
 
-int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user)
+static int each_of(struct call *call, const struct ng_term *term, bool wants_broken,
+                   mcp_task_row_fn *row, void *user)
 {
-    return mcp_task_each_since(call, 0, row, user);
-}
-
-int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *row, void *user)
-{
-    struct each each = {call, row, user, NG_OK};
-    struct ng_term since = {
-        .field = ng_str_of("updated"), .op = NG_TERM_GE, .number = (double)since_ms};
+    struct each each = {.call = call, .row = row, .user = user, .wants_broken = wants_broken};
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(MCP_TASKS_COLLECTION),
         .space = ng_str_of(TASK_SPACE),
-        .terms = &since,
-        .term_count = since_ms > 0 ? 1 : 0,
+        .terms = term,
+        .term_count = term != NULL,
         .limit = MCP_TASK_ROWS_MAX,
     };
     uint64_t total = 0;
+    arena_init(&each.scratch, call->arena.max);
     int rc = store_query(call->gateway->store, call, &query, each_row, &each, &total);
+    arena_done(&each.scratch);
     if (rc != NG_OK) {
         return rc;
     }
     return each.rc;
+}
+
+int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user)
+{
+    return each_of(call, NULL, false, row, user);
+}
+
+int mcp_task_each_of(struct call *call, const struct ng_str *ids, size_t count,
+                     mcp_task_row_fn *row, void *user)
+{
+    struct ng_term term = {
+        .field = ng_str_of("id"), .op = NG_TERM_IN, .values = ids, .value_count = count};
+    return each_of(call, &term, true, row, user);
+}
+
+int mcp_task_each_open(struct call *call, mcp_task_row_fn *row, void *user)
+{
+    const struct ng_str open[] = {ng_str_of(status_texts[MCP_TASK_WORKING]),
+                                  ng_str_of(status_texts[MCP_TASK_INPUT_REQUIRED])};
+    struct ng_term term = {.field = ng_str_of("status"),
+                           .op = NG_TERM_IN,
+                           .values = open,
+                           .value_count = NG_COUNT(open)};
+    return each_of(call, &term, false, row, user);
+}
+
+int mcp_task_each_owned(struct call *call, struct ng_str owner, mcp_task_row_fn *row,
+                        void *user)
+{
+    struct ng_term term = {.field = ng_str_of("owner"), .op = NG_TERM_EQ, .value = owner};
+    return each_of(call, &term, false, row, user);
 }
 
 /* ---- writing ---- */
@@ -176,6 +211,7 @@ static void write_task(struct buf *out, const struct mcp_task *task)
     write_text(&writer, "state", task->state);
     write_text(&writer, "message", task->message);
     write_text(&writer, "gateway", task->gateway);
+    write_text(&writer, "maker", task->maker);
     if (task->is_error) {
         json_member_bool(&writer, "is_error", true);
     }
@@ -205,6 +241,9 @@ static int apply(struct ng_call *pub, const struct ng_doc *present, struct ng_dr
         return NG_OK;
     }
     task.updated_ms = clock_unix_ms();
+    if (!is_there && call->gateway->cluster != NULL) {
+        task.maker = cluster_id(call->gateway->cluster);
+    }
     if (!ran && task.status == MCP_TASK_WORKING && call->gateway->cluster != NULL) {
         task.gateway = cluster_id(call->gateway->cluster); /* whose work it is from here on */
     }

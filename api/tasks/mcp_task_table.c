@@ -8,6 +8,8 @@
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
+#include "core/cluster/cluster.h"
+#include "core/store/store.h"
 #include "mcp_task_table.h"
 
 struct mcp_tasks *mcp_tasks_of(struct gateway *gateway)
@@ -70,10 +72,23 @@ void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry
     tasks->count--;
 }
 
-int mcp_task_entry_of(const struct mcp_task *task, struct mcp_task_entry **ret)
+int64_t mcp_task_expires(const struct mcp_tasks *tasks, const struct mcp_task *task)
 {
+    bool is_own_clock = !store_is_shared(tasks->gateway->store) ||
+                        str_equal(task->maker, cluster_id(tasks->gateway->cluster));
+    int64_t left_ms = task->ttl_ms;
+    if (is_own_clock) {
+        left_ms = task->created_ms + task->ttl_ms - clock_unix_ms();
+    }
+    return clock_uptime_ms() + left_ms;
+}
+
+int mcp_task_entry_of(const struct mcp_tasks *tasks, const struct mcp_task *task,
+                      struct mcp_task_entry **ret)
+{
+    int64_t expires_ms = mcp_task_expires(tasks, task);
     *ret = NULL;
-    if (task->created_ms + task->ttl_ms <= clock_unix_ms() || task->id.len != MCP_TASK_ID_LEN ||
+    if (expires_ms <= clock_uptime_ms() || task->id.len != MCP_TASK_ID_LEN ||
         task->owner.len >= MCP_TASK_OWNER_MAX) {
         return NG_OK;
     }
@@ -84,7 +99,7 @@ int mcp_task_entry_of(const struct mcp_task *task, struct mcp_task_entry **ret)
     memcpy(entry->id, task->id.data, task->id.len);
     memcpy(entry->owner, task->owner.data, task->owner.len);
     entry->created_ms = task->created_ms;
-    entry->expires_ms = task->created_ms + task->ttl_ms;
+    entry->expires_ms = expires_ms;
     entry->status = task->status;
     entry->is_stored = true;
     *ret = entry;
@@ -110,7 +125,7 @@ struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
 {
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     bool is_found = entry != NULL && entry->is_stored && !entry->is_gone &&
-                    is_owned(entry, owner) && entry->expires_ms > clock_unix_ms();
+                    is_owned(entry, owner) && entry->expires_ms > clock_uptime_ms();
     if (is_found) {
         return entry;
     }
@@ -204,7 +219,7 @@ int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
     }
     memcpy(entry->owner, owner.data, owner.len);
     entry->created_ms = clock_unix_ms();
-    entry->expires_ms = entry->created_ms + ttl_ms;
+    entry->expires_ms = clock_uptime_ms() + ttl_ms;
     entry->call = call;
     mcp_tasks_lock(tasks);
     int rc = check_room(tasks, owner, ret_error);
@@ -228,17 +243,27 @@ void mcp_tasks_remove(struct mcp_tasks *tasks, struct mcp_task_entry *entry)
     free(entry);
 }
 
+struct mcp_task_entry *mcp_task_entry_after(struct mcp_tasks *tasks,
+                                            const struct mcp_task_place *place)
+{
+    struct mcp_task_entry *at = LIST_FIRST(&tasks->entries);
+    while (at != NULL &&
+           (comes_before(at, place->created_ms, place->id) || strcmp(at->id, place->id) == 0)) {
+        at = LIST_NEXT(at, link);
+    }
+    return at;
+}
+
 void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
                     const struct mcp_task_place *after, struct mcp_task_place *places,
                     size_t *count)
 {
     size_t most = *count;
-    int64_t now = clock_unix_ms();
+    int64_t now = clock_uptime_ms();
     const struct mcp_task_entry *at = LIST_FIRST(&tasks->entries);
     *count = 0;
-    while (at != NULL && after != NULL &&
-           (comes_before(at, after->created_ms, after->id) || strcmp(at->id, after->id) == 0)) {
-        at = LIST_NEXT(at, link);
+    if (after != NULL) {
+        at = mcp_task_entry_after(tasks, after);
     }
     for (; at != NULL && *count < most; at = LIST_NEXT(at, link)) {
         if (is_owned(at, owner) && at->is_stored && !at->is_gone && at->expires_ms > now) {

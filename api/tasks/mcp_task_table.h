@@ -35,27 +35,40 @@ struct mcp_tasks {
     struct lock subscription_lock; /* never taken inside `lock` */
     LIST_HEAD(, mcp_task_subscription) subscriptions;
     size_t subscription_count;
-    /* Shared documents, the thread of cluster.h: when it looked last. */
-    int64_t looked_ns, looked_ms;
+    /* Shared documents, the thread of cluster.h: when it looked last, and the deaths of
+     * gateways (cluster_deaths()) that it had seen by then. */
+    int64_t looked_ns;
+    uint64_t seen_deaths;
 };
 
 /* mcp_task_remote.c: with shared documents, tasks of other gateways. A task that is stored gets
- * its entry, if it has none. On workers. */
+ * its entry, or its entry the state that is stored. On workers. */
 void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_str id);
+/* The same for all tasks of the owner. NG_OK, or the failure of the database. */
+int mcp_task_remote_find_owned(struct mcp_tasks *tasks, struct call *call, struct ng_str owner);
 int mcp_tasks_poll_remote(void *self, struct call *call);
 /* mcp_task_lifecycle.c: the task's gateway died while its tool ran. */
 void mcp_task_fail_died(struct mcp_task *task);
 
 /* With the lock held. Requests that wait. */
 struct mcp_task_entry *mcp_task_entry_find(struct mcp_tasks *tasks, struct ng_str id);
+/* When the task expires: clock_uptime_ms(). The clock of another gateway may be another: its
+ * tasks expire here their whole ttl from now on, unless it removes them earlier. */
+int64_t mcp_task_expires(const struct mcp_tasks *tasks, const struct mcp_task *task);
 /* The entry of a stored task, not linked; NULL where it has expired or could not be of this
  * gateway. NG_EINTERNAL: out of memory. */
-int mcp_task_entry_of(const struct mcp_task *task, struct mcp_task_entry **ret);
+int mcp_task_entry_of(const struct mcp_tasks *tasks, const struct mcp_task *task,
+                      struct mcp_task_entry **ret);
+/* The first entry behind the place. */
+struct mcp_task_entry *mcp_task_entry_after(struct mcp_tasks *tasks,
+                                            const struct mcp_task_place *place);
 void mcp_task_entry_link(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
 void mcp_task_entry_unlink(struct mcp_tasks *tasks, struct mcp_task_entry *entry);
 /* With the lock held: requests that wait for the task and whose clients have left, in front of
  * *ret_left. Returns the number of the others. */
 size_t mcp_task_take_left(struct mcp_task_entry *entry, struct mcp_task_waiter **ret_left);
+/* mcp_task_lifecycle.c: the document of a task is gone. Without the lock. */
+void mcp_task_entry_forget(struct mcp_tasks *tasks, struct ng_str id);
 /* Continues waiting requests that were taken out of the table. */
 void mcp_task_wake(struct mcp_task_waiter *waiters);
 

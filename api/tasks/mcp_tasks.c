@@ -394,6 +394,7 @@ static int resume(struct mcp_task_request *request, struct call *call)
 int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
 {
     struct mcp_task_entry entry;
+    mcp_task_remote_find(request->tasks, call, request->id);
     if (!look(request->tasks, request->id, request->owner, &entry)) {
         return not_found(call, request->id);
     }
@@ -481,6 +482,7 @@ static int cancel_step(struct ng_call *pub, void *user)
     struct mcp_task_request *request = user;
     struct call *call = call_of(pub);
     struct mcp_task_entry entry;
+    mcp_task_remote_find(request->tasks, call, request->id);
     if (!look(request->tasks, request->id, request->owner, &entry)) {
         return not_found(call, request->id);
     }

@@ -80,8 +80,10 @@ struct mcp_task {
     struct ng_str state;   /* ng_ask_state of the tool, or absent */
     struct ng_str message; /* about the status, or absent */
     struct ng_str gateway; /* the one that runs it, or ran it last */
+    struct ng_str maker;   /* the gateway that made it: `created_ms` is by its clock */
     struct ng_str outcome; /* COMPLETED: the tool's result, FAILED: the error; JSON */
     bool is_error;         /* COMPLETED: the tool said that it failed */
+    bool is_broken;        /* the document is no JSON: there is the id alone */
 };
 
 /* The next state of a task, made from the present one; false: no change. Runs under the
@@ -99,11 +101,17 @@ int mcp_task_load(struct call *call, struct ng_str id, struct mcp_task *ret);
 /* Changes it, and waits until that is on disk. On workers. */
 int mcp_task_change(struct call *call, struct ng_str id, struct mcp_task_edit *edit);
 int mcp_task_delete(struct call *call, struct ng_str id);
-/* Every stored task. */
+/* Every stored task. Texts but the id are valid during row(). A document that is broken is left
+ * out; one that there is no memory for fails the whole. */
 typedef int mcp_task_row_fn(const struct mcp_task *task, void *user);
 int mcp_task_each(struct call *call, mcp_task_row_fn *row, void *user);
-/* Those that changed since then (Unix time in ms; 0: all). */
-int mcp_task_each_since(struct call *call, int64_t since_ms, mcp_task_row_fn *row, void *user);
+/* Those that are not over; with these ids (at most NG_IN_MAX), broken ones too; of this owner.
+ */
+int mcp_task_each_open(struct call *call, mcp_task_row_fn *row, void *user);
+int mcp_task_each_of(struct call *call, const struct ng_str *ids, size_t count,
+                     mcp_task_row_fn *row, void *user);
+int mcp_task_each_owned(struct call *call, struct ng_str owner, mcp_task_row_fn *row,
+                        void *user);
 
 /* ---- the living ones (mcp_task_table.c, _open.c, _wait.c) ---- */
 
@@ -121,7 +129,8 @@ enum mcp_task_host {
 struct mcp_task_entry {
     char id[MCP_TASK_ID_LEN + 1];
     char owner[MCP_TASK_OWNER_MAX];
-    int64_t created_ms, expires_ms;
+    int64_t created_ms; /* Unix time of the gateway that made it: shown, and for the order */
+    int64_t expires_ms; /* clock_uptime_ms() of this one */
     enum mcp_task_status status;
     bool is_stored; /* its creation is on disk */
     bool is_gone;   /* expired while it ran */

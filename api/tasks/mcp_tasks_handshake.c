@@ -5,6 +5,7 @@
 #include "core/base/text_choice.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_task_request.h"
+#include "mcp_task_table.h"
 
 /* ---- tasks/result ---- */
 
@@ -136,6 +137,7 @@ static int wait_step(struct ng_call *pub, void *user)
             return rc;
         }
     }
+    mcp_task_remote_find(request->tasks, call, request->id);
     int rc = mcp_tasks_await(request->tasks, call, request->id, request->owner, result_step,
                              request);
     if (rc != NG_OK) {
@@ -264,6 +266,10 @@ static int list_step(struct ng_call *pub, void *user)
     if (places == NULL || request->page == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
+    int rc = mcp_task_remote_find_owned(request->tasks, call, request->owner);
+    if (rc != NG_OK) {
+        return rc;
+    }
     mcp_tasks_lock(request->tasks);
     mcp_tasks_page(request->tasks, request->owner, request->has_place ? &request->place : NULL,
                    places, &count);
@@ -274,8 +280,7 @@ static int list_step(struct ng_call *pub, void *user)
     }
     for (size_t i = 0; i < count && i < MCP_TASKS_PAGE; i++) {
         struct mcp_task *task = &request->page[request->count];
-        int rc =
-            mcp_task_view(request->tasks, call, ng_str_of(places[i].id), request->owner, task);
+        rc = mcp_task_view(request->tasks, call, ng_str_of(places[i].id), request->owner, task);
         if (rc == NG_OK) {
             request->count++;
         } else if (rc != NG_ENOTFOUND) {

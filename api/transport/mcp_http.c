@@ -2,11 +2,13 @@
 /* mcp_http.c - MCP over HTTP: methods and media types of /mcp, sessions by header, the streams
  * that GET opens. POST is mcp_http_post.c's. */
 #include "core/base/lock.h"
-#include "mcp_http_post.h"
+#include "mcp_find.h"
 
 #include <stdlib.h>
 
 #include "api/server/mcp_notifier.h"
+#include "api/session/mcp_session_store.h"
+#include "core/base/clock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/config/config.h"
@@ -20,7 +22,14 @@ _Static_assert(MCP_HTTP_AGENT_MAX + 1 + KEY_ID_LEN < MCP_SESSION_OWNER_MAX, "an 
 static void sweep(void *user)
 {
     struct mcp_http *mcp = user;
+    mcp_forward_check_lapses(mcp);
     mcp_sessions_sweep(mcp->sessions);
+    mcp_find_sweep(mcp);
+}
+
+static void forget(void *user, const struct mcp_session *session)
+{
+    mcp_find_forget(user, session);
 }
 
 int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
@@ -51,10 +60,25 @@ int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
     return NG_OK;
 }
 
+int mcp_http_share(struct mcp_http *mcp, struct buf *error)
+{
+    if (!cluster_advertises(mcp->gateway->cluster)) {
+        return NG_OK;
+    }
+    mcp_sessions_set_forget(mcp->sessions, forget, mcp);
+    mcp->swept_ns = clock_monotonic_ns();
+    int rc = mcp_session_declare(mcp->gateway, error);
+    if (rc == NG_OK) {
+        rc = mcp_forwards_open(mcp->gateway, &mcp->forwards, error);
+    }
+    return rc;
+}
+
 void mcp_http_cancel_all(struct mcp_http *mcp)
 {
     if (mcp != NULL) {
         mcp_sessions_close_all(mcp->sessions);
+        mcp_forwards_cancel(mcp->forwards);
     }
 }
 
@@ -83,6 +107,8 @@ void mcp_http_free(struct mcp_http *mcp)
     }
     lock_release(&mcp->lock);
     mcp_client_requests_free(mcp->client_requests);
+    mcp_forwards_close(mcp->forwards);
+    mcp_session_orphans_free(mcp->orphans);
     mcp_sessions_free(mcp->sessions);
     if (mcp->notifiers) {
         mcp_notifiers_close(mcp->gateway);
@@ -265,8 +291,8 @@ static int attach(struct mcp_http *mcp, struct mcp_session *session,
     return NG_OK;
 }
 
-static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *request,
-                      struct mcp_http_response *response)
+int mcp_http_get(struct mcp_http *mcp, const struct mcp_http_request *request,
+                 struct mcp_http_response *response)
 {
     char owner[MCP_SESSION_OWNER_MAX];
     if ((mcp_http_accepts(request->accept) & MCP_HTTP_EVENTS) == 0) {
@@ -291,15 +317,22 @@ static int handle_get(struct mcp_http *mcp, const struct mcp_http_request *reque
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
 {
+    bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
+    int rc = NG_ENOTFOUND;
+    if (!stateless) {
+        rc = mcp_forward(mcp, request, response, done, user);
+    }
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
     if (request->method == HTTP_POST) {
         return mcp_http_post(mcp, request, response, done, user);
     }
-    bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
     if (request->method == HTTP_DELETE && !stateless) {
         return handle_delete(mcp, request, response);
     }
     if (request->method == HTTP_GET && !stateless) {
-        return handle_get(mcp, request, response);
+        return mcp_http_get(mcp, request, response);
     }
     response->allow = stateless ? "POST" : MCP_HTTP_ALLOW;
     return mcp_http_refuse(

@@ -18,7 +18,7 @@ struct mcp_http;
 struct mcp_methods;
 
 /* Longest session id with its NUL. */
-#define MCP_HTTP_SESSION_MAX 80
+#define MCP_HTTP_SESSION_MAX 96
 
 /*
  * One request. The struct and the texts of headers and caller are borrowed until
@@ -65,11 +65,11 @@ enum mcp_http_kind {
 struct mcp_http_response {
     enum mcp_http_kind kind;
     int status;                 /* 200, 202 (no body), 400, 404, 405, 406, 415, 429, 503 ... */
-    const char *content_type;   /* static; NULL: application/json */
+    const char *content_type;   /* static, or of the call; NULL: application/json */
     struct buf body;            /* sent as it is; its memory is taken */
     struct http_stream *stream; /* MCP_HTTP_STREAM: the reference passes to the transport */
     char session_id[MCP_HTTP_SESSION_MAX]; /* Mcp-Session-Id of the answer; "": none */
-    const char *allow;                     /* with 405: "POST"; static, or NULL */
+    const char *allow;                     /* with 405: "POST"; static, of the call, or NULL */
     int retry_after_s;                     /* 0: none */
     /* The call this request runs, if it is one: set (with call_ref for the transport, which
      * unrefs it) before dispatch(). When the client leaves, the transport does call_cancel() on
@@ -86,10 +86,14 @@ struct mcp_http_response {
 /* Once, on any thread, possibly before mcp_http_handle() returned. */
 typedef void mcp_http_done_fn(struct mcp_http_response *response, void *user);
 
-/* One per gateway; made when the HTTP transport starts, freed when it has stopped (no request
- * is under way any more; waits for calls whose client went away and may come back). */
+/* One per gateway; made when the HTTP transport starts (not NG_OK: `error` may have a
+ * sentence), freed when it has stopped (no request is under way any more; waits for calls whose
+ * client went away and may come back). */
 int mcp_http_new(struct gateway *gateway, const struct mcp_methods *methods,
                  struct mcp_http **ret);
+/* Before the first request: sessions are reached from all gateways of a shared database. Not
+ * NG_OK: `error` has a sentence. */
+int mcp_http_share(struct mcp_http *mcp, struct buf *error);
 void mcp_http_free(struct mcp_http *mcp);
 /* Open sessions. */
 size_t mcp_http_sessions(struct mcp_http *mcp);

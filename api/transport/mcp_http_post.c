@@ -178,7 +178,10 @@ static int open_session(struct mcp_job *job, enum mcp_version version)
     struct mcp_http_job *http = (struct mcp_http_job *)(void *)job;
     struct mcp_session *session = NULL;
     struct ng_str owner = mcp_http_owner(job->caller, http->owner);
-    int rc = mcp_sessions_open(http->mcp->sessions, owner, http->key, version, &session);
+    bool stored =
+        http->mcp->forwards != NULL && http->key != NULL && http->headers.other != NULL;
+    int rc =
+        mcp_sessions_open(http->mcp->sessions, owner, http->key, version, stored, &session);
     if (rc == NG_OK) {
         mcp_client_requests_start(http->mcp->client_requests);
         (void)snprintf(http->response->session_id, sizeof(http->response->session_id), "%s",
@@ -339,6 +342,9 @@ static bool complete(struct mcp_http_job *http)
         buf_done(&response->body);
         response->body = http->out;
         buf_init(&http->out, 0);
+    }
+    if (session != NULL && atomic_load(&session->moved)) {
+        mcp_sessions_let_go_of(http->mcp->sessions, session);
     }
     mcp_session_unref(session);
     return streams;

@@ -7,6 +7,7 @@
 
 #include "api/server/mcp_client_request.h"
 #include "core/base/lock.h"
+#include "mcp_forward.h"
 #include "mcp_http.h"
 
 struct mcp_http {
@@ -15,6 +16,10 @@ struct mcp_http {
     bool notifiers; /* the gateway's list of them is open */
     struct mcp_sessions *sessions;
     struct mcp_client_requests *client_requests;
+    struct mcp_forwards *forwards;       /* NULL: sessions of other gateways are not reached */
+    struct mcp_session_orphans *orphans; /* mcp_find_sweep() */
+    atomic_bool sweeps;
+    int64_t swept_ns;
     struct lock lock;
     pthread_cond_t idle;
     int jobs; /* jobs that ended pending, also those whose client left; negative while one of
@@ -32,6 +37,8 @@ unsigned mcp_http_accepts(struct ng_str list);
 /* The owner of a session: the agent, and the key it came with. */
 struct ng_str mcp_http_owner(const struct auth_caller *caller,
                              char owner[MCP_SESSION_OWNER_MAX]);
+int mcp_http_get(struct mcp_http *mcp, const struct mcp_http_request *request,
+                 struct mcp_http_response *response);
 void mcp_http_count_job(struct mcp_http *mcp, bool begins);
 
 /* mcp_http_post.c */

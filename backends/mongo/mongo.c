@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mongo.c - documents in MongoDB, shared by any number of gateways. */
 #include "core/base/lock.h"
-#include "db.h"
+#include "upkeep/upkeep.h"
 
 #include <stdio.h>
 
@@ -20,9 +20,14 @@ static const struct ng_option mongo_options[] = {
     {.name = "timeout",
      .type = NG_OPTION_DURATION,
      .fallback = "5s",
-     .min = 100,
-     .max = 600000,
-     .help = "Time limit of one operation."},
+     .help =
+         "Time limit of one operation and of a transaction with its retries: 100ms to 60s."},
+    {.name = "writers",
+     .type = NG_OPTION_INT,
+     .fallback = "16",
+     .min = 1,
+     .max = WRITERS_MAX,
+     .help = "Threads that write, each with a connection of its own."},
     {.name = "tombstones",
      .type = NG_OPTION_DURATION,
      .fallback = "20s",
@@ -37,41 +42,9 @@ static void mongo_free(struct mongo *db)
     conn_close(db);
     collections_free(db);
     lock_done(&db->collections_lock);
-    staleness_close(&db->staleness);
     lock_done(&db->down_lock);
+    lock_done(&db->presence.lock);
     free(db);
-}
-
-/* The server may be unreachable: calls fail until it answers. */
-static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
-{
-    struct mongo *db = calloc(1, sizeof(*db));
-    if (db == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");
-    }
-    lock_init(&db->collections_lock, LOCK_MONGO_COLLECTIONS);
-    staleness_open(&db->staleness);
-    lock_init(&db->down_lock, LOCK_MONGO_DOWN);
-    int rc = conn_open(db, call, conf);
-    if (rc != NG_OK) {
-        mongo_free(db);
-        return rc;
-    }
-    batch_id(db, db->gateway);
-    rc = queue_open(db);
-    if (rc != NG_OK) {
-        mongo_free(db);
-        return ng_fail(call, rc, "the threads that write to MongoDB cannot be started");
-    }
-    relay_begin(db);
-    if (relay_open(db) != NG_OK) {
-        relay_close(db);
-        queue_close(db);
-        mongo_free(db);
-        return ng_fail(call, NG_EINTERNAL, "the thread that moves changes cannot be started");
-    }
-    *ret_db = db;
-    return NG_OK;
 }
 
 static void mongo_close(void *self)
@@ -80,54 +53,69 @@ static void mongo_close(void *self)
     if (db == NULL) {
         return;
     }
+    atomic_store(&db->closing, true);
+    indexes_close(db);
     queue_close(db);
-    relay_close(db);
+    feed_close(db);
+    presence_close(db);
     import_drop(db);
     mongo_free(db);
 }
 
-static int mongo_declare(void *self, struct ng_call *call,
-                         const struct ng_collection *collection)
+/* The server may be unreachable: calls fail until it answers. */
+static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **ret_db)
 {
-    return collection_declare(self, call, collection);
+    struct fault fault;
+    struct mongo *db = calloc(1, sizeof(*db));
+    if (db == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "no memory for the connection to MongoDB");
+    }
+    lock_init(&db->collections_lock, LOCK_MONGO_COLLECTIONS);
+    lock_init(&db->down_lock, LOCK_MONGO_DOWN);
+    lock_init(&db->presence.lock, LOCK_MONGO_PRESENCE);
+    int rc = conn_open(db, call, conf);
+    if (rc != NG_OK) {
+        mongo_free(db);
+        return rc;
+    }
+    batch_id(db->gateway);
+    db->finish_former = former_finish;
+    if (!last_seq_read(db, &fault) && fault.code == FAULT_UNFIT) {
+        rc = ng_fail(call, NG_EINVAL, "%s", fault.text);
+        mongo_free(db);
+        return rc;
+    }
+    if (feed_open(db) != NG_OK || indexes_open(db) != NG_OK || queue_open(db) != NG_OK ||
+        presence_open(db) != NG_OK) {
+        mongo_close(db);
+        return ng_fail(call, NG_EINTERNAL, "the threads that use MongoDB cannot be started");
+    }
+    *ret_db = db;
+    return NG_OK;
 }
 
 static int mongo_health(void *self, struct ng_call *call)
 {
     struct mongo *db = self;
     struct fault fault;
-    bson_t command = BSON_INITIALIZER;
-    bson_t reply;
-    bson_error_t error;
-    mongoc_client_t *client = conn_acquire(db, &fault);
-    if (client != NULL) {
-        BSON_APPEND_INT32(&command, "ping", 1);
-        if (mongoc_client_command_simple(client, db->database, &command, NULL, &reply,
-                                         &error)) {
-            conn_good(db);
-        } else {
-            fault_set(db, &fault, &error, &reply);
-        }
-        bson_destroy(&reply);
-        conn_release(db, client);
+    if (!op_command(db, NULL, db->database, bson_of("ping:1"), NULL, &fault) ||
+        restore_refuses(db, &fault)) {
+        return ng_fail(call, fault.rc, "%s", fault.text);
     }
-    bson_destroy(&command);
-    if (fault.rc == NG_OK) {
-        return NG_OK;
+    if (atomic_load(&db->ref_index) == REF_REFUSED) {
+        return ng_fail(call, NG_EUNAVAILABLE,
+                       "MongoDB at %s refuses the unique index ref of " OWN_EVENTS
+                       ", so that events wait: `notegate check` says why",
+                       db->where);
     }
-    return ng_fail(call, fault.rc, "%s", fault.text);
+    return NG_OK;
 }
 
 static void mongo_stats(void *self, void (*stat)(void *user, const char *name, double value),
                         void *user)
 {
     struct mongo *db = self;
-    lock_take(&db->queue.lock);
-    double waiting = (double)db->queue.batches;
-    double bytes = (double)db->queue.bytes;
-    lock_release(&db->queue.lock);
-    stat(user, "queue_batches", waiting);
-    stat(user, "queue_bytes", bytes);
+    queue_stats(db, stat, user);
     stat(user, "batches_total", (double)atomic_load(&db->stat_batches));
     stat(user, "puts_total", (double)atomic_load(&db->stat_puts));
     stat(user, "updates_total", (double)atomic_load(&db->stat_updates));
@@ -135,7 +123,8 @@ static void mongo_stats(void *self, void (*stat)(void *user, const char *name, d
     stat(user, "failures_total", (double)atomic_load(&db->stat_failures));
     stat(user, "outbox_documents", (double)atomic_load(&db->backlog));
     stat(user, "outbox_relayed_total", (double)atomic_load(&db->stat_relayed));
-    stat(user, "outbox_owner", atomic_load(&db->relay.owner) ? 1 : 0);
+    stat(user, "outbox_owner", relay_is_owner(db));
+    stat(user, "indexes_missing", (double)indexes_missing(db));
 }
 
 static uint64_t mongo_last_seq(void *self)
@@ -152,7 +141,7 @@ static const struct ng_documents mongo_documents = {
     .option_count = NG_COUNT(mongo_options),
     .open = mongo_open,
     .close = mongo_close,
-    .declare = mongo_declare,
+    .declare = collection_declare,
     .commit = queue_commit,
     .get = read_get,
     .query = query_run,
@@ -171,6 +160,9 @@ static const struct ng_documents mongo_documents = {
     .last_seq = mongo_last_seq,
     .engine = search_engine,
     .settle = relay_settle,
+    .watch = watch_set,
+    .advise = advise_run,
+    .confirm = read_confirm,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

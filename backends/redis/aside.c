@@ -37,7 +37,9 @@
 /* KEYS: the mark of the kept journal. ARGV: the key prefixes of the present journal, of the
  * kept one, and of the one that takes its place ("": none). All types are checked before the
  * first write, as nothing may fail after it. */
-static const char aside_script[] = ASIDE_WALK
+static const char aside_script[] = ASIDE_WALK REDIS_LUA_LACKS
+    "local lack = lacks({'rename', 'set'})\n"
+    "if lack then return lack end\n"
     "local live, kept, from = ARGV[1], ARGV[2], ARGV[3]\n"
     "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end\n"
     "for _, name in ipairs({'journal:days', 'journal:recent'}) do\n"

@@ -241,7 +241,10 @@ int redis_members(struct ng_call *call, const struct ng_entry *entry, struct red
     add_member(ret, "time", redis_number(call, entry->time_ms));
     add_member(ret, "seq", redis_number(call, (int64_t)entry->seq));
     add_member(ret, "event", rest);
-    if (rest.data == NULL) {
+    /* The first item is "content". */
+    struct ng_str words = redis_words(call, ret->items[1]);
+    add_member(ret, "words", words);
+    if (rest.data == NULL || words.data == NULL) {
         return redis_no_memory(call);
     }
     return NG_OK;

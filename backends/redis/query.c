@@ -2,9 +2,13 @@
 /* query.c - writes RediSearch queries. */
 #include "query.h"
 
-#include <string.h>
+#include "core/base/str.h"
+#include "core/base/utf8.h"
 
-#include "../shared/words.h"
+/* Bytes of a word; RediSearch cuts longer ones. */
+#define QUERY_WORD_MAX 100
+/* Bytes of a prefix; shorter ones find nothing (MINPREFIX). */
+#define QUERY_PREFIX_MIN 2
 
 static bool query_letter(char c)
 {
@@ -28,41 +32,65 @@ static void out_escaped(struct buf *out, struct ng_str text)
     }
 }
 
-struct ng_str redis_word(struct ng_str text, size_t *at)
+int redis_word_add(struct buf *out, struct ng_str word)
 {
-    while (*at < text.len && !query_letter(text.data[*at]) && text.data[*at] != '_') {
-        (*at)++;
+    word = utf8_cut(word, QUERY_WORD_MAX);
+    for (size_t i = 0; i < word.len; i++) {
+        unsigned char c = (unsigned char)word.data[i];
+        bool plain = c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+        /* Folding may make signs of a character: they are syntax. */
+        (void)buf_add_char(out, plain ? (char)c : '_');
     }
-    struct ng_str word = {text.data == NULL ? NULL : text.data + *at, 0};
-    while (*at < text.len && (query_letter(text.data[*at]) || text.data[*at] == '_')) {
-        (*at)++;
-        word.len++;
-    }
-    return word;
+    return out->rc;
 }
 
-/* Matches any of the words. Common words count only if there are no others. */
-static int query_text(struct ng_str text, struct buf *out)
+/* One phrase: a word or its stem, words that follow each other, or all of them where the last
+ * is a prefix. Hits are compared with the phrase again. */
+static void query_phrase(const struct phrase *phrase, struct buf *out)
 {
-    size_t at = 0;
-    size_t words = 0;
-    bool strong = false;
-    for (struct ng_str word = redis_word(text, &at); word.len > 0 && !strong;) {
-        strong = !word_is_common(word);
-        word = redis_word(text, &at);
+    bool quoted = phrase->count > 1 && !phrase->star;
+    if (quoted) {
+        buf_add_char(out, '"');
+    } else if (phrase->count > 1) {
+        buf_add_char(out, '(');
     }
-    at = 0;
-    while (words < QUERY_WORDS_MAX) {
-        struct ng_str word = redis_word(text, &at);
-        if (word.len == 0) {
-            break;
-        }
-        if (!strong || !word_is_common(word)) {
-            buf_add_c(out, words++ == 0 ? "@content:(" : "|");
-            out_escaped(out, word);
+    for (size_t i = 0; i < phrase->count; i++) {
+        buf_add_c(out, i == 0 ? "" : " ");
+        (void)redis_word_add(out, phrase->words[i]);
+    }
+    if (phrase->star) {
+        buf_add_char(out, '*');
+    }
+    if (quoted) {
+        buf_add_char(out, '"');
+    } else if (phrase->count > 1) {
+        buf_add_char(out, ')');
+    } else if (phrase->stem.len > 0 && !str_equal(phrase->stem, phrase->words[0])) {
+        buf_add_char(out, '|');
+        (void)redis_word_add(out, phrase->stem);
+    }
+}
+
+bool redis_query_can(const struct wanted *wanted)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        const struct phrase *phrase = &wanted->phrases[i];
+        if (phrase->star && phrase->words[phrase->count - 1].len < QUERY_PREFIX_MIN) {
+            return false;
         }
     }
-    if (words == 0) {
+    return true;
+}
+
+/* Matches any of the phrases. Hashes that another program writes have no words of ours until
+ * they are given some, but their content. */
+static int query_text(const struct wanted *wanted, struct buf *out)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        buf_add_c(out, i == 0 ? "@words|content:(" : "|");
+        query_phrase(&wanted->phrases[i], out);
+    }
+    if (wanted->count == 0) {
         return NG_ENOTFOUND;
     }
     buf_add_c(out, ") ");
@@ -82,13 +110,13 @@ static void query_tags(const struct ng_recall *recall, const char *field, struct
     buf_add_c(out, first ? "" : "}");
 }
 
-int redis_query(const struct ng_recall *recall, struct buf *out)
+int redis_query(const struct ng_recall *recall, const struct wanted *wanted, struct buf *out)
 {
     bool any_tag = false;
     for (size_t i = 0; i < recall->tag_count; i++) {
         any_tag = any_tag || recall->tags[i].len > 0;
     }
-    if (recall->text.len > 0 && query_text(recall->text, out) != NG_OK) {
+    if (recall->text.len > 0 && query_text(wanted, out) != NG_OK) {
         return NG_ENOTFOUND;
     }
     if (recall->tag_count > 0 && !any_tag) {

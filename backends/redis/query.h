@@ -8,17 +8,17 @@
 
 #include "core/base/buf.h"
 
-/* Words of one recall that are searched for. */
-#define QUERY_WORDS_MAX 64
+#include "../shared/words.h"
+
 /* Bytes of a query. */
 #define QUERY_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
-/* NG_OK with the query; NG_ENOTFOUND if the text has no word that can be searched for; else
- * out->rc. */
-int redis_query(const struct ng_recall *recall, struct buf *out);
-
-/* The next word of `text` from *at on: letters, digits, _ and all non-ASCII characters. len 0
- * at the end. */
-struct ng_str redis_word(struct ng_str text, size_t *at);
+/* wanted: of the text of the recall. NG_OK with the query; NG_ENOTFOUND if the text has no word
+ * that can be searched for; else out->rc. */
+int redis_query(const struct ng_recall *recall, const struct wanted *wanted, struct buf *out);
+/* False: RediSearch cannot search for one of the phrases. */
+bool redis_query_can(const struct wanted *wanted);
+/* Adds a folded word as index and query have it, without signs. */
+int redis_word_add(struct buf *out, struct ng_str word);
 
 #endif

@@ -7,11 +7,10 @@
 double redis_rank(const struct wanted *wanted, struct ng_str text)
 {
     struct found hits[PHRASES_MAX] = {0};
-    size_t first = 0;
     size_t found = 0;
     size_t exact = 0;
     double weight = 0;
-    size_t words = wanted_count(wanted, text, hits, &first);
+    size_t words = wanted_count(wanted, text, hits);
     for (size_t i = 0; i < wanted->count; i++) {
         uint32_t all = hits[i].exact + hits[i].stems;
         found += all > 0;

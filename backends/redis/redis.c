@@ -2,18 +2,21 @@
 /* redis.c - the journal in Redis: its options, opening, closing, health. */
 #include "redis.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "connection/find.h"
 
 static const struct ng_option redis_options[] = {
     {
         .name = "uri",
         .type = NG_OPTION_TEXT,
-        .fallback = "redis://127.0.0.1:6379",
+        .fallback = "",
         .secret = true,
         .env = "REDIS_URL",
         .help = "Address of Redis: redis://[user:password@]host[:port][/database], rediss:// "
-                "with TLS, unix:///path.",
+                "with TLS, unix:///path, redis+sentinel://host1,host2,host3/master/database.",
     },
     {
         .name = "prefix",
@@ -38,11 +41,39 @@ static const struct ng_option redis_options[] = {
         .help = "Maximum number of connections to Redis.",
     },
     {
+        .name = "cluster",
+        .type = NG_OPTION_BOOL,
+        .fallback = "false",
+        .help = "Redis is a Redis Cluster: all keys share the hash tag of their prefix "
+                "({aether}:...).",
+    },
+    {
+        .name = "failover_timeout",
+        .type = NG_OPTION_DURATION,
+        .fallback = "10s",
+        .min = 0,
+        .max = 600000,
+        .help = "How long a call waits for the next primary, or for keys that are being moved "
+                "(Sentinel, Cluster).",
+    },
+    {
         .name = "tls_ca",
         .type = NG_OPTION_TEXT,
         .fallback = "",
         .help = "File of certificates (PEM) that rediss:// trusts. Default: the certificates "
                 "of the system.",
+    },
+    {
+        .name = "tls_cert",
+        .type = NG_OPTION_TEXT,
+        .fallback = "",
+        .help = "File of the certificate (PEM) that the gateway shows to Redis.",
+    },
+    {
+        .name = "tls_key",
+        .type = NG_OPTION_TEXT,
+        .fallback = "",
+        .help = "File of the key (PEM) of redis.tls_cert.",
     },
 };
 
@@ -56,26 +87,75 @@ static void redis_close(void *journal)
     }
 }
 
+/* Whether all keys with the prefix have the same hash tag: text in its first braces. */
+static bool redis_has_tag(struct ng_str prefix)
+{
+    size_t from = str_find(prefix, WORD("{"), 0);
+    if (from >= prefix.len) {
+        return false;
+    }
+    size_t to = str_find(prefix, WORD("}"), from);
+    return to < prefix.len && to > from + 1;
+}
+
+/* The prefix of all keys. In a cluster it has a hash tag: "aether:" becomes "{aether}:". */
+static int redis_make_prefix(struct ng_call *call, struct ng_str prefix, bool cluster,
+                             struct ng_str *ret)
+{
+    size_t size = prefix.len + sizeof("{}");
+    size_t tag = prefix.len;
+    bool adds = cluster && !redis_has_tag(prefix);
+    while (tag > 0 && prefix.data[tag - 1] == ':') {
+        tag--;
+    }
+    if (adds && (tag == 0 || prefix.data[0] == '}')) {
+        return ng_fail(call, NG_EINVAL,
+                       "redis.prefix must begin with a name: with redis.cluster it is the hash "
+                       "tag of all keys");
+    }
+    char *text = malloc(size);
+    if (text == NULL) {
+        return redis_no_memory(call);
+    }
+    if (adds) {
+        (void)snprintf(text, size, "{%.*s}%.*s", (int)tag, prefix.data, (int)(prefix.len - tag),
+                       prefix.data + tag);
+    } else {
+        (void)snprintf(text, size, "%.*s", (int)prefix.len, prefix.data);
+    }
+    *ret = str_make(text, strlen(text));
+    return NG_OK;
+}
+
 static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **ret_journal)
 {
     const struct ng_host *host = call->host;
     struct pool_options options = {
         .uri = host->conf_text(conf, "uri"),
         .ca = host->conf_text(conf, "tls_ca"),
+        .cert = host->conf_text(conf, "tls_cert"),
+        .key = host->conf_text(conf, "tls_key"),
         .timeout_ms = host->conf_int(conf, "timeout"),
+        .failover_ms = host->conf_int(conf, "failover_timeout"),
         .connections = (size_t)host->conf_int(conf, "connections"),
+        .cluster = host->conf_bool(conf, "cluster"),
     };
-    struct ng_str prefix = host->conf_text(conf, "prefix");
+    if (options.uri.len == 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "redis.uri is not set; it is the address of the journal's server, such "
+                       "as redis://127.0.0.1:6379/0");
+    }
     struct redis *redis = calloc(1, sizeof(*redis));
-    char *copy = str_dup(prefix);
-    if (redis == NULL || copy == NULL) {
-        free(redis);
-        free(copy);
+    if (redis == NULL) {
         return redis_no_memory(call);
     }
-    redis->prefix.data = copy;
-    redis->prefix.len = prefix.len;
-    int rc = pool_open(call, &options, &redis->pool);
+    atomic_flag_clear(&redis->filling);
+    int rc = redis_make_prefix(call, host->conf_text(conf, "prefix"), options.cluster,
+                               &redis->prefix);
+    options.prefix = redis->prefix;
+    if (rc == NG_OK) {
+        rc = pool_open(call, &options, &redis->pool);
+    }
     if (rc == NG_OK) {
         rc = redis_greet(redis, call);
     }
@@ -84,8 +164,10 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
         return rc;
     }
     if (redis_health(redis, call) != NG_OK) {
-        host->log(call, NG_LOG_WARNING,
-                  "redis: the server of the journal does not answer yet; events wait for it");
+        char failure[CONN_TEXT_SIZE];
+        pool_failure(redis->pool, failure);
+        host->log(call, NG_LOG_WARNING, "redis: the journal is not available, events wait: %s",
+                  failure);
     }
     *ret_journal = redis;
     return NG_OK;
@@ -93,7 +175,15 @@ static int redis_open(struct ng_call *call, const struct ng_conf *conf, void **r
 
 int redis_health(void *journal, struct ng_call *call)
 {
-    return REDIS_DO(journal, call, NULL, WORD("PING"));
+    struct redis *redis = journal;
+    struct pipeline pipeline;
+    find_look(redis->pool, call);
+    pipeline_init(&pipeline, redis->pool, call);
+    pipeline.at_once = true;
+    PIPELINE_ADD(&pipeline, WORD("PING"));
+    int rc = pipeline_run_all(&pipeline);
+    pipeline_done(&pipeline);
+    return rc;
 }
 
 static const struct ng_journal redis_journal = {
@@ -117,6 +207,8 @@ static const struct ng_journal redis_journal = {
     .restore_aside = redis_restore_aside,
     .checkpoint_delete = redis_checkpoint_delete,
     .trim = redis_trim,
+    .mark = redis_mark,
+    .deliver_marked = redis_deliver_marked,
 };
 
 NG_EXPORT_JOURNAL(redis_journal);

@@ -3,6 +3,8 @@
 #ifndef NOTEGATE_REDIS_H
 #define NOTEGATE_REDIS_H
 
+#include <stdatomic.h>
+
 #include <notegate/journal.h>
 
 #include "core/base/str.h"
@@ -22,6 +24,12 @@
 struct redis {
     struct redis_pool *pool;
     struct ng_str prefix; /* malloc'd */
+    /* fill.c: the walk through all hashes, by one thread at a time. */
+    atomic_flag filling;
+    atomic_bool filled;
+    atomic_bool fill_failed; /* the log says so */
+    uint64_t fill_at;        /* the cursor of SCAN */
+    uint64_t fill_turn;      /* pool_turn() of the server that gave it */
 };
 
 /* ---- keys.c ---- */
@@ -59,6 +67,9 @@ int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, stru
 #define REDIS_CHECKPOINTS "journal:checkpoints"
 #define REDIS_HEADS "journal:heads"
 #define REDIS_KEPT "journal:kept:"
+#define REDIS_MARK "journal:marks"  /* one for all spaces */
+#define REDIS_WORDS "journal:words" /* all hashes of all spaces have words of this version: */
+#define REDIS_WORDS_VERSION "1"
 /* ... and those that are. */
 #define REDIS_DAY "daily:"
 #define REDIS_REFERENCE "notebook:ref:"
@@ -67,10 +78,22 @@ int redis_get(struct redis *redis, struct ng_call *call, struct ng_str key, stru
 #define REDIS_SUMMARY "summary"
 #define REDIS_CHECKPOINT "checkpoint:"
 
+/* Lua: the error of the first of these commands that the user has no right to (Redis 7). A
+ * script asks before its first write, as it is not undone where it ends. */
+#define REDIS_LUA_LACKS                                                                        \
+    "local function lacks(verbs)\n"                                                            \
+    "  for _, verb in ipairs(redis.acl_check_cmd and verbs or {}) do\n"                        \
+    "    if not redis.acl_check_cmd(verb, KEYS[1], KEYS[1]) then\n"                            \
+    "      return redis.error_reply(\"NOPERM this user has no permissions to run the '\" ..\n" \
+    "        verb .. \"' command\")\n"                                                         \
+    "    end\n"                                                                                \
+    "  end\n"                                                                                  \
+    "end\n"
+
 /* ---- entry.c: an entry as a line of a day, as a hash, and as the JSON of a dump ---- */
 
 /* Members of a hash, name and value in turn. */
-#define REDIS_MEMBERS_MAX 36
+#define REDIS_MEMBERS_MAX 38
 
 struct redis_members {
     struct ng_str items[REDIS_MEMBERS_MAX];
@@ -96,6 +119,13 @@ void redis_entry_write(struct ng_call *call, struct ng_writer *writer, struct ng
 int redis_entry_read(struct ng_call *call, const struct ng_value *body, struct ng_str space,
                      struct ng_entry *ret);
 
+/* ---- fill.c ---- */
+
+/* The words of a text as the index holds them: folded, then their stems. */
+struct ng_str redis_words(struct ng_call *call, struct ng_str text);
+/* Gives hashes of earlier versions their words, for a moment; the next call goes on. */
+int redis_fill(struct redis *redis, struct ng_call *call);
+
 /* Makes each new connection create the index of the shared space, as RediSearch may have been
  * added by a restart of the server. The index of any other space is created by its first
  * recall. */
@@ -105,6 +135,9 @@ int redis_greet(struct redis *redis, struct ng_call *call);
 
 int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *const *entries,
                   size_t count);
+int redis_mark(void *journal, struct ng_call *call, struct ng_str mark, uint64_t *ret_seq);
+int redis_deliver_marked(void *journal, struct ng_call *call, struct ng_str mark, uint64_t seq,
+                         const struct ng_entry *const *entries, size_t count);
 int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline *timeline,
                    ng_entry_row_fn *row, void *user);
 int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *recall,

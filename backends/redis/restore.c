@@ -283,6 +283,23 @@ static int restore_once(struct restore_state *restore, bool *ret_done)
     return rc;
 }
 
+/* As restore_once, but repeated while the server changes. */
+static int restore_attempt(struct restore_state *restore, bool *ret_done)
+{
+    struct redis_pool *pool = restore->redis->pool;
+    struct pool_retry retry = pool_retry_begin(pool);
+    bool again;
+    int rc;
+    do {
+        pipeline_init(&restore->pipeline, pool, restore->call);
+        restore->pipeline.keeps_connection = true;
+        rc = restore_once(restore, ret_done);
+        again = rc != NG_OK && restore->pipeline.again;
+        pipeline_done(&restore->pipeline);
+    } while (again && pool_retry_wait(&retry, restore->call));
+    return rc;
+}
+
 /* Reads the whole dump once before anything of it is sent. */
 static int restore_check(struct restore_state *restore)
 {
@@ -331,10 +348,7 @@ int redis_restore_beside(struct redis *redis, struct ng_call *call, struct ng_st
     restore->now = redis_number(call, call->host->now_ms());
     bool done = false;
     for (int i = 0; rc == NG_OK && !done && i < RESTORE_TRIES; i++) {
-        pipeline_init(&restore->pipeline, restore->redis->pool, call);
-        restore->pipeline.keeps_connection = true;
-        rc = restore_once(restore, &done);
-        pipeline_done(&restore->pipeline);
+        rc = restore_attempt(restore, &done);
     }
     if (rc == NG_OK && !done) {
         rc =

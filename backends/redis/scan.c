@@ -89,6 +89,18 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
     return rank * factor;
 }
 
+/* Entries that arrive between two pages move the following ones: the next page begins with some
+ * of the last one. */
+static bool scan_has(const struct scan *scan, struct ng_str key)
+{
+    for (size_t i = 0; i < scan->count; i++) {
+        if (str_equal(scan->hits[i].key, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Inserts the entry if it is among the best. Of equal ones the newer, which came first, stays
  * ahead. */
 static void scan_keep(struct scan *scan, struct ng_str key, double rank)
@@ -128,7 +140,7 @@ static int scan_page(struct scan *scan, const redisReply *names)
     int rc = pipeline_run(&pipeline);
     for (size_t i = 0; rc == NG_OK && i < names->elements; i++) {
         double rank = scan_entry(scan, pipeline_reply(&pipeline, i));
-        if (rank >= 0) {
+        if (rank >= 0 && !scan_has(scan, keys[i])) {
             scan_keep(scan, keys[i], rank);
         }
     }

@@ -60,6 +60,9 @@ static inline void bytes_done(struct bytes *bytes)
 /* The splice from `before` to `after`: all between their common beginning and end. `inserted`
  * points into `after`. */
 void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret);
+/* The put that stores an imported revision, of the contents before it. */
+void put_of_record(const struct ng_record *record, struct ng_str json_before,
+                   struct ng_str text_before, struct ng_put *ret);
 
 static inline struct ng_str str_of(const char *data, size_t len)
 {

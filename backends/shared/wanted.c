@@ -335,18 +335,39 @@ static int count_token(void *user, const struct token *token)
     return 0;
 }
 
-size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct found *found,
-                    size_t *ret_first)
+size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct found *found)
 {
     struct count count = {
         .wanted = wanted, .found = found, .first_exact = SIZE_MAX, .first_stem = SIZE_MAX};
     (void)tokens_each(text, count_token, &count);
-    if (count.first_exact != SIZE_MAX) {
-        *ret_first = count.first_exact;
-    } else {
-        *ret_first = count.first_stem;
-    }
     return count.words;
+}
+
+/* Result of first_token() that stops. */
+#define FOUND 1
+
+static int first_token(void *user, const struct token *token)
+{
+    const struct count *count = user;
+    (void)count_token(user, token);
+    if (count->first_exact != SIZE_MAX) {
+        return FOUND;
+    }
+    return 0;
+}
+
+int wanted_first(const struct wanted *wanted, struct ng_str text, size_t *ret)
+{
+    struct found found[PHRASES_MAX] = {0};
+    struct count count = {
+        .wanted = wanted, .found = found, .first_exact = SIZE_MAX, .first_stem = SIZE_MAX};
+    int rc = tokens_each(text, first_token, &count);
+    *ret = count.first_stem;
+    if (rc == FOUND) {
+        *ret = count.first_exact;
+        rc = NG_OK;
+    }
+    return rc;
 }
 
 double wanted_rank(size_t phrases, size_t found, size_t exact, double weight)

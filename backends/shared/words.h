@@ -82,10 +82,19 @@ struct found {
     uint32_t exact, stems;
 };
 
-/* Adds to found[], one for each phrase. Returns the number of words; *ret_first: where the best
- * first hit begins, SIZE_MAX if there is none. */
-size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct found *found,
-                    size_t *ret_first);
+/* Adds to found[], one for each phrase. Returns the number of words. */
+size_t wanted_count(const struct wanted *wanted, struct ng_str text, struct found *found);
+
+/* The position of the first exact hit, else of the first hit by a stem; SIZE_MAX: none.
+ * NG_EINTERNAL: no memory. */
+int wanted_first(const struct wanted *wanted, struct ng_str text, size_t *ret);
+
+/* Bytes at the beginning of a text in which a hit is looked for. */
+#define EXCERPT_BYTES_MAX ((size_t)256 * 1024)
+/* A part of the text around that place, of at most so many characters, with an ellipsis at each
+ * cut; empty: there is no hit. NG_EINTERNAL: no memory. */
+int excerpt_make(const struct wanted *wanted, struct ng_str text, uint32_t chars,
+                 struct bytes *ret);
 
 /* A rank between 0 and 1: first by the number of matching phrases, then by the number of exact
  * matches, then by `weight` of at least 0. 0: no match. */

@@ -116,7 +116,7 @@ struct db_collection {
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                          \
     X(COMMIT, "COMMIT")                                                                        \
     X(ROLLBACK, "ROLLBACK")                                                                    \
-    X(SHELF, "SELECT shelf FROM shelves WHERE collection=?1 AND space=?2")                     \
+    X(SHELF, "SELECT shelf,live,dead FROM shelves WHERE collection=?1 AND space=?2")           \
     X(SHELF_ADD, "INSERT INTO shelves(collection,space) VALUES(?1,?2)")                        \
     X(SHELF_COUNT, "UPDATE shelves SET live=live+?2, dead=dead+?3 WHERE shelf=?1")             \
     X(DOC_STATE,                                                                               \
@@ -156,6 +156,7 @@ struct db_collection {
     X(GET, "SELECT " DOC_COLUMNS " FROM shelves s JOIN docs d ON d.shelf=s.shelf WHERE "       \
            "s.collection=?1 AND s.space=?2 AND d.id=?3")                                       \
     X(GET_DOC, "SELECT " DOC_COLUMNS " FROM " DOC_TABLES " WHERE d.doc=?1")                    \
+    X(DOC_FIELDS, "SELECT fields FROM docs WHERE doc=?1")                                      \
     X(LOG_START, "SELECT revision FROM log WHERE doc=?1 AND revision<=?2 AND kind=1 "          \
                  "ORDER BY revision DESC LIMIT 1")                                             \
     X(LOG_CHAIN,                                                                               \
@@ -501,16 +502,9 @@ int sql_each(struct conn *conn, const char *text, int (*row)(void *user, sqlite3
              void *user);
 
 /* terms.c: conditions of a query */
-/* The subject of a term: a declared field or a built-in column. */
-struct subject {
-    const struct db_field *field; /* NULL: see column */
-    const char *column;           /* "d.id" */
-    bool number;
-};
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query);
-bool term_subject(const struct db_collection *collection, struct ng_str name, bool sortable,
-                  struct subject *ret);
+query_find_fn term_subject; /* columns are those of docs */
 /* Adds " AND ..." over d.* for every term except `skip` (SIZE_MAX: none). */
 void terms_add(struct sql *sql, const struct db_collection *collection,
                const struct ng_query *query, size_t skip);
@@ -524,18 +518,12 @@ void term_add_range(struct sql *sql, const struct subject *subject, const struct
 struct shelves {
     int64_t *ids;
     size_t count;
+    int64_t live, dead; /* documents */
 };
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret);
 void shelves_add(struct sql *sql, const struct shelves *shelves);
 /* Adds the value of the subject in the row of a document. */
 void subject_add(struct sql *sql, const struct subject *subject);
-/* Adds " LIMIT ... OFFSET ...". */
-void page_add(struct sql *sql, const struct ng_query *query);
-/* Reports the documents that the first column of the statement names, in its order; score and
- * snippet come from the columns `score` and `score` + 1, unless `score` is 0. */
-int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
-               const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row,
-               void *user);
 int query_run(void *self, struct ng_call *call, const struct ng_query *query, ng_row_fn *row,
               void *user, uint64_t *ret_total);
 int search_run(void *self, struct ng_call *call, const struct ng_search *search, ng_row_fn *row,
@@ -543,8 +531,15 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
 
 /* tokens.c */
 int tokens_register(sqlite3 *sql);
-/* Makes the FTS5 match of a search, and the pattern of its phrases for ng_rank(). */
-int match_make(const struct wanted *wanted, struct bytes *ret_match, struct bytes *ret_pattern);
+/* An FTS5 match, and the pattern of its phrases for ng_rank(). */
+struct match {
+    struct bytes text, pattern;
+};
+#define MATCH_ANY SIZE_MAX
+#define MATCH_ALL (SIZE_MAX - 1)
+/* Makes the match of a search, of documents with this phrase of it, with any or with all. */
+int match_make(const struct wanted *wanted, size_t phrase, struct match *ret);
+void match_done(struct match *match);
 
 /* fts.c */
 /* Marks the search index of the collection as out of date. With the writer lock. */

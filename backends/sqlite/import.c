@@ -8,7 +8,6 @@ struct import {
     struct txn *txn;     /* of the current document */
     struct bytes key[3]; /* its key, which the transaction borrows */
     uint64_t revision;   /* its last revision so far; 0: none */
-    bool complete;       /* its newest revision has come */
     bool deleted;
     struct bytes json, text; /* of that revision */
     struct prepared prepared;
@@ -76,28 +75,13 @@ static bool same_key(const struct import *import, const struct ng_key *key)
            str_equal(bytes_str(&import->key[2]), key->id);
 }
 
-/* A document is complete once its newest revision was imported. */
-static int check_complete(const struct import *import, struct ng_call *call)
-{
-    if (import->revision == 0 || import->complete) {
-        return NG_OK;
-    }
-    return ng_fail(call, NG_EINVAL,
-                   "the import is incomplete: the newest revision of a document is missing");
-}
-
 /* Begins the next document. */
 static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *key)
 {
     struct import *import = db->import;
-    int rc = check_complete(import, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
     txn_free(import->txn);
     import->txn = txn_new(db);
     import->revision = 0;
-    import->complete = false;
     import->deleted = false;
     import->json.len = import->text.len = 0;
     if (bytes_set(&import->key[0], key->collection) == NG_OK &&
@@ -111,9 +95,8 @@ static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *k
 static int check_revision(struct db *db, struct ng_call *call, const struct ng_doc *doc)
 {
     struct import *import = db->import;
-    if (import->complete || doc->revision <= import->revision || doc->seq == 0) {
-        return ng_fail(call, NG_EINVAL, "the import is out of order at revision %llu",
-                       (unsigned long long)doc->revision);
+    if (doc->seq == 0) {
+        return ng_fail(call, NG_EINVAL, "the import has a revision without a number");
     }
     import->prepared.collection = collection_find(db, doc->key.collection);
     if (import->prepared.collection == NULL) {
@@ -143,27 +126,12 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_put put = {
-        .size = sizeof(put),
-        .key = {bytes_str(&import->key[0]), bytes_str(&import->key[1]),
-                bytes_str(&import->key[2])},
-        .revision = doc->revision,
-        .deleted = doc->deleted,
-        .quiet = true, /* its event is a record of its own */
-        .no_history = record->no_history,
-        .json = doc->json,
-        .text = doc->text,
-        .time_ms = doc->updated_ms,
-        .created_ms = doc->created_ms,
-        .created_seq = doc->created_seq,
-        .agent = doc->author,
-        .action = doc->action,
-    };
-    splice_between(bytes_str(&import->json), doc->json, &put.json_splice);
-    splice_between(bytes_str(&import->text), doc->text, &put.text_splice);
+    struct ng_put put;
+    put_of_record(record, bytes_str(&import->json), bytes_str(&import->text), &put);
+    put.key = (struct ng_key){bytes_str(&import->key[0]), bytes_str(&import->key[1]),
+                              bytes_str(&import->key[2])};
     content_hash(CONTENT_HASH_MIXED, doc->json, doc->text, doc->deleted, import->prepared.hash);
-    rc = values_encode(import->prepared.collection, record->fields,
-                       record->newest ? record->field_count : 0, doc->deleted,
+    rc = values_encode(import->prepared.collection, put.fields, put.field_count, doc->deleted,
                        &import->prepared.fields);
     if (rc != NG_OK) {
         return ng_fail(call, rc, "a field of the import was not declared");
@@ -172,7 +140,6 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     rc = txn_put(import->txn, &put, &import->prepared);
     if (rc == NG_OK && record->newest) {
         rc = txn_flush(import->txn);
-        import->complete = true;
     }
     if (rc != NG_OK) {
         return conn_fail(db->writer, call, "the import");
@@ -252,9 +219,6 @@ static int add_answer(struct db *db, struct ng_call *call, const struct ng_answe
 int import_record(void *self, struct ng_call *call, const struct ng_record *record)
 {
     struct db *db = self;
-    if (db->import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was started");
-    }
     switch (record->kind) {
     case NG_RECORD_REVISION:
         return add_revision(db, call, record);
@@ -274,15 +238,9 @@ int import_end(void *self, struct ng_call *call, bool keep)
 {
     struct db *db = self;
     struct import *import = db->import;
-    if (import == NULL) {
-        return ng_fail(call, NG_EINVAL, "no import was started");
-    }
     int rc = NG_OK;
-    if (keep) {
-        rc = check_complete(import, call);
-    }
     uint64_t last_seq = import->last_seq;
-    if (keep && rc == NG_OK) {
+    if (keep) {
         sqlite3_stmt *stmt = conn_stmt(db->writer, STMT_META_SET);
         (void)bind_text(stmt, 1, ng_str_of("seq"));
         (void)bind_u64(stmt, 2, last_seq);

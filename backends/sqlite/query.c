@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "core/base/minmax.h"
-#include "core/base/utf8.h"
 #include "db.h"
 
 /* A condition with fewer matches than this leads, whatever the order of the list. */
@@ -26,6 +25,34 @@ struct plan {
     bool by_value;          /* the index of the sort field leads */
 };
 
+/* A space that is named twice counts once. */
+static int add_shelf(struct conn *conn, struct ng_str collection, struct ng_str space,
+                     struct shelves *shelves)
+{
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)bind_text(stmt, 1, collection);
+    (void)bind_text(stmt, 2, space);
+    int rc = sqlite3_step(stmt);
+    bool known = rc != SQLITE_ROW;
+    int64_t shelf = sqlite3_column_int64(stmt, 0); /* 0 without a row */
+    for (size_t i = 0; i < shelves->count && !known; i++) {
+        known = shelves->ids[i] == shelf;
+    }
+    if (!known) {
+        shelves->ids[shelves->count++] = shelf;
+        shelves->live += sqlite3_column_int64(stmt, 1);
+        shelves->dead += sqlite3_column_int64(stmt, 2);
+    }
+    (void)sqlite3_reset(stmt);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        return NG_OK;
+    }
+    return NG_EINTERNAL;
+}
+
 int query_shelves(struct conn *conn, const struct ng_query *query, struct shelves *ret)
 {
     bool one = query->space.data != NULL;
@@ -33,33 +60,14 @@ int query_shelves(struct conn *conn, const struct ng_query *query, struct shelve
     if (!one) {
         count = query->space_count;
     }
-    ret->count = 0;
-    ret->ids = calloc(count + 1, sizeof(*ret->ids));
+    *ret = (struct shelves){.ids = calloc(count + 1, sizeof(*ret->ids))};
     if (ret->ids == NULL) {
         return NG_EINTERNAL;
     }
     for (size_t i = 0; i < count; i++) {
-        sqlite3_stmt *stmt = conn_stmt(conn, STMT_SHELF);
-        if (stmt == NULL) {
+        if (add_shelf(conn, query->collection, one ? query->space : query->spaces[i], ret) !=
+            NG_OK) {
             return NG_EINTERNAL;
-        }
-        (void)bind_text(stmt, 1, query->collection);
-        (void)bind_text(stmt, 2, one ? query->space : query->spaces[i]);
-        int rc = sqlite3_step(stmt);
-        int64_t shelf = 0;
-        if (rc == SQLITE_ROW) {
-            shelf = sqlite3_column_int64(stmt, 0);
-        }
-        (void)sqlite3_reset(stmt);
-        if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-            return NG_EINTERNAL;
-        }
-        bool known = shelf == 0;
-        for (size_t j = 0; j < ret->count && !known; j++) {
-            known = ret->ids[j] == shelf;
-        }
-        if (!known) {
-            ret->ids[ret->count++] = shelf;
         }
     }
     return NG_OK;
@@ -269,19 +277,25 @@ static void add_branches(struct sql *sql, const struct plan *plan, bool with_ord
     }
 }
 
+/* The number of documents that its conditions choose from. */
+static int64_t plan_documents(const struct plan *plan)
+{
+    if (plan->query->with_deleted) {
+        return plan->shelves.live + plan->shelves.dead;
+    }
+    return plan->shelves.live;
+}
+
 static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret)
 {
     struct sql sql = {0};
     if (plan->query->term_count == 0) {
-        sql_add(&sql, plan->query->with_deleted ? "SELECT sum(live+dead) FROM shelves"
-                                                : "SELECT sum(live) FROM shelves");
-        sql_add(&sql, " WHERE shelf");
-        shelves_add(&sql, &plan->shelves);
-    } else {
-        sql_add(&sql, "SELECT count(*) FROM (");
-        add_branches(&sql, plan, false);
-        sql_add(&sql, ")");
+        *ret = (uint64_t)plan_documents(plan);
+        return NG_OK;
     }
+    sql_add(&sql, "SELECT count(*) FROM (");
+    add_branches(&sql, plan, false);
+    sql_add(&sql, ")");
     int64_t number = sql_number(conn, &sql);
     if (number < 0) {
         return NG_EINTERNAL;
@@ -290,8 +304,9 @@ static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret
     return NG_OK;
 }
 
-int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
-               const struct ng_query *query, uint32_t snippet_chars, ng_row_fn *row, void *user)
+/* Reports the documents that the first column of the statement names, in its order. */
+static int report_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
+                       const struct ng_query *query, ng_row_fn *row, void *user)
 {
     int step;
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
@@ -312,12 +327,6 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
         }
         struct ng_doc doc;
         row_from_stmt(get, query->with_text, &doc);
-        if (sqlite3_column_count(stmt) > 3) {
-            doc.score = sqlite3_column_double(stmt, 3);
-            if (snippet_chars > 0) {
-                doc.snippet = utf8_cut_count(column_str(stmt, 4), snippet_chars);
-            }
-        }
         int stop = row(user, &doc);
         (void)sqlite3_reset(get);
         if (stop != 0) {
@@ -330,7 +339,7 @@ int query_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *stmt,
     return conn_fail(conn, call, "the query");
 }
 
-void page_add(struct sql *sql, const struct ng_query *query)
+static void page_add(struct sql *sql, const struct ng_query *query)
 {
     sql_add(sql, " LIMIT ");
     sql_bind_int(sql, query->limit);
@@ -356,7 +365,7 @@ static int list(struct conn *conn, struct ng_call *call, const struct plan *plan
     if (sql_prepare(conn, &sql, &stmt) != SQLITE_OK) {
         rc = conn_fail(conn, call, "the query");
     } else {
-        rc = query_rows(conn, call, stmt, query, 0, row, user);
+        rc = report_rows(conn, call, stmt, query, row, user);
     }
     (void)sql_release(conn, stmt);
     sql_done(&sql);
@@ -371,7 +380,7 @@ static int run(struct conn *conn, struct ng_call *call, struct plan *plan, ng_ro
     if (query_shelves(conn, query, &plan->shelves) != NG_OK) {
         return conn_fail(conn, call, "the query");
     }
-    if (plan->shelves.count > 0) {
+    if (plan_documents(plan) > 0) {
         if (find_lead(conn, plan) != NG_OK) {
             return conn_fail(conn, call, "the query");
         }

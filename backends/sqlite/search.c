@@ -1,30 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c - full-text search: any of the words, phrases and prefixes of a text, by rank. */
+/*
+ * search.c - full-text search: any of the words, phrases and prefixes of a text.
+ *
+ * By rank a search looks at the newest SEARCH_HITS_MAX matches only, in one pass over the
+ * index: its cost does not grow with the store. If there are more, further passes look at the
+ * newest documents with all of the words and with each of them, so that a rare word is found
+ * beside a common one.
+ */
 #include <inttypes.h>
 
+#include "core/base/array.h"
 #include "core/base/minmax.h"
 #include "db.h"
 
-/* The limit of sqlite for a snippet, in words; a word counts as this many characters. */
-#define SNIPPET_WORDS_MAX 64
-#define SNIPPET_WORD_CHARS 6
+/* Matches that one search by rank looks at. */
+#define SEARCH_HITS_MAX 5000
+/* Hits of one search that sorts by a field: those of all documents. */
+#define SEARCH_SORTED_MAX ((size_t)1 << 32)
+/* A search of more words makes no pass of its own for each. */
+#define SEARCH_PASSES_MAX 8
+
+struct hit {
+    int64_t doc;
+    double score;
+};
 
 struct find {
     const struct db_collection *collection;
     const struct ng_search *search;
+    const struct wanted *wanted;
     struct shelves shelves;
-    struct ng_str match, pattern;
+    struct match match; /* of any word */
     struct subject sort;
     bool by_rank;
+    bool needs_docs; /* a hit counts only if its row in docs has the conditions */
+    struct hit *hits;
+    size_t count, cap;
+    bool at_least;
 };
 
-static void add_score(struct sql *sql, const struct find *find)
+/* ---- the parts of a statement ---- */
+
+static void add_rank(struct sql *sql, const struct find *find, struct ng_str of)
 {
     const struct db_collection *collection = find->collection;
-    struct bound pattern = {.kind = BOUND_TEXT, .bytes = find->pattern};
+    struct bound pattern = {.kind = BOUND_TEXT, .bytes = of};
     sql_printf(sql, "ng_rank(search_%" PRId64 ",", collection->id);
     sql_bind(sql, &pattern);
-    sql_printf(sql, ",-bm25(search_%" PRId64, collection->id);
+    sql_printf(sql, ",(SELECT max(id) FROM search_%" PRId64 "_docsize)", collection->id);
     for (size_t i = 0; i < collection->field_count; i++) {
         if (collection->fields[i].column >= 0) {
             struct bound weight = {.kind = BOUND_NUMBER,
@@ -33,73 +56,76 @@ static void add_score(struct sql *sql, const struct find *find)
             sql_bind(sql, &weight);
         }
     }
-    sql_add(sql, collection->text_column ? ",1.0))" : "))");
+    sql_add(sql, collection->text_column ? ",1.0)" : ")");
 }
 
 /* Adds " FROM ... WHERE ..." of the hits. */
-static void add_hits(struct sql *sql, const struct find *find)
+static void add_hits(struct sql *sql, const struct find *find, struct ng_str of)
 {
-    struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
+    struct bound match = {.kind = BOUND_TEXT, .bytes = of};
     int64_t id = find->collection->id;
-    sql_printf(sql,
-               " FROM search_%" PRId64 " CROSS JOIN docs d ON d.doc=search_%" PRId64
-               ".rowid WHERE search_%" PRId64 " MATCH ",
-               id, id, id);
+    sql_printf(sql, " FROM search_%" PRId64, id);
+    if (find->needs_docs) {
+        sql_printf(sql, " CROSS JOIN docs d ON d.doc=search_%" PRId64 ".rowid", id);
+    }
+    sql_printf(sql, " WHERE search_%" PRId64 " MATCH ", id);
     sql_bind(sql, &match);
-    sql_add(sql, " AND d.deleted=0 AND +d.shelf");
-    shelves_add(sql, &find->shelves);
-    terms_add(sql, find->collection, find->search->query, SIZE_MAX);
+    if (find->needs_docs) {
+        sql_add(sql, " AND d.deleted=0 AND +d.shelf");
+        shelves_add(sql, &find->shelves);
+        terms_add(sql, find->collection, find->search->query, SIZE_MAX);
+    }
 }
 
-static void add_order(struct sql *sql, const struct find *find)
+/* ---- hits by rank ---- */
+
+static int add_hit(struct find *find, sqlite3_stmt *stmt)
+{
+    if (array_reserve((void **)&find->hits, &find->cap, find->count + 1, sizeof(*find->hits),
+                      SEARCH_SORTED_MAX) != NG_OK) {
+        return SQLITE_NOMEM;
+    }
+    find->hits[find->count++] = (struct hit){.doc = sqlite3_column_int64(stmt, 0),
+                                             .score = sqlite3_column_double(stmt, 1)};
+    return SQLITE_ROW;
+}
+
+static void add_order(struct sql *sql, const struct find *find, size_t limit)
 {
     bool down = find->search->query->descending;
     sql_add(sql, " ORDER BY ");
     if (find->by_rank) {
-        sql_add(sql, down ? "4 DESC,2 DESC" : "4 DESC,2");
-        return;
-    }
-    subject_add(sql, &find->sort);
-    sql_add(sql, down ? " DESC,2 DESC" : ",2");
-}
-
-/* Reports the page of hits; makes snippets only for those. */
-static void make_page(struct sql *sql, const struct find *find)
-{
-    uint32_t words = find->search->snippet_chars / SNIPPET_WORD_CHARS + 1;
-    int64_t id = find->collection->id;
-    struct bound match = {.kind = BOUND_TEXT, .bytes = find->match};
-    sql_add(sql, "SELECT h.doc,h.c,0,h.score,");
-    if (find->search->snippet_chars > 0) {
-        sql_printf(sql,
-                   "(SELECT snippet(search_%" PRId64 ",-1,'','','\xE2\x80\xA6',%u) FROM "
-                   "search_%" PRId64 " WHERE search_%" PRId64 " MATCH ",
-                   id, u32_min(words, SNIPPET_WORDS_MAX), id, id);
-        sql_bind(sql, &match);
-        sql_add(sql, " AND rowid=h.doc)");
+        sql_printf(sql, "search_%" PRId64 ".rowid DESC LIMIT ", find->collection->id);
+        sql_bind_int(sql, (int64_t)limit);
     } else {
-        sql_add(sql, "NULL");
+        subject_add(sql, &find->sort);
+        sql_add(sql, down ? " DESC,d.created_seq DESC" : ",d.created_seq");
     }
-    sql_add(sql, " FROM (SELECT d.doc AS doc,d.created_seq AS c,0,");
-    add_score(sql, find);
-    sql_add(sql, " AS score");
-    add_hits(sql, find);
-    add_order(sql, find);
-    page_add(sql, find->search->query);
-    sql_add(sql, ") h");
 }
 
-static int search_page(struct conn *conn, struct ng_call *call, const struct find *find,
-                       ng_row_fn *row, void *user)
+/* Adds hits of the match: the newest ones, up to `limit`, or all in the order of a field. */
+static int collect(struct conn *conn, struct ng_call *call, struct find *find,
+                   const struct match *match, size_t limit)
 {
     struct sql sql = {0};
     sqlite3_stmt *stmt = NULL;
-    make_page(&sql, find);
-    int rc;
-    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK) {
-        rc = query_rows(conn, call, stmt, find->search->query, find->search->snippet_chars, row,
-                        user);
-    } else {
+    sql_printf(&sql, "SELECT search_%" PRId64 ".rowid,", find->collection->id);
+    add_rank(&sql, find, bytes_str(&match->pattern));
+    add_hits(&sql, find, bytes_str(&match->text));
+    add_order(&sql, find, limit);
+    int step = sql_prepare(conn, &sql, &stmt);
+    if (step == SQLITE_OK) {
+        while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+            step = add_hit(find, stmt);
+            if (step != SQLITE_ROW) {
+                break;
+            }
+        }
+    }
+    int rc = NG_OK;
+    if (step == SQLITE_NOMEM) {
+        rc = ng_fail(call, NG_EINTERNAL, "no memory for the search");
+    } else if (step != SQLITE_DONE) {
         rc = conn_fail(conn, call, "the search");
     }
     (void)sql_release(conn, stmt);
@@ -107,38 +133,247 @@ static int search_page(struct conn *conn, struct ng_call *call, const struct fin
     return rc;
 }
 
-static int search_total(struct conn *conn, struct ng_call *call, const struct find *find,
-                        uint64_t *ret)
+static int pass(struct conn *conn, struct ng_call *call, struct find *find, size_t phrase,
+                size_t limit)
 {
-    struct sql sql = {0};
-    sql_add(&sql, "SELECT count(*)");
-    add_hits(&sql, find);
-    int64_t number = sql_number(conn, &sql);
-    if (number < 0) {
-        return conn_fail(conn, call, "counting hits");
+    struct match match = {0};
+    int rc = match_make(find->wanted, phrase, &match);
+    if (rc == NG_OK) {
+        rc = collect(conn, call, find, &match, limit);
+    } else {
+        rc = ng_fail(call, rc, "no memory for the search");
     }
-    *ret = (uint64_t)number;
-    return NG_OK;
+    match_done(&match);
+    return rc;
+}
+
+static int by_doc(const void *left, const void *right)
+{
+    const struct hit *a = left;
+    const struct hit *b = right;
+    return (a->doc > b->doc) - (a->doc < b->doc);
+}
+
+/* One hit for each document. */
+static void drop_doubles(struct find *find)
+{
+    size_t kept = 0;
+    qsort(find->hits, find->count, sizeof(*find->hits), by_doc);
+    for (size_t i = 0; i < find->count; i++) {
+        if (kept == 0 || find->hits[kept - 1].doc != find->hits[i].doc) {
+            find->hits[kept++] = find->hits[i];
+        }
+    }
+    find->count = kept;
+}
+
+static int oldest_of_best(const void *left, const void *right)
+{
+    const struct hit *a = left;
+    const struct hit *b = right;
+    if (a->score < b->score || a->score > b->score) {
+        return (b->score > a->score) - (b->score < a->score);
+    }
+    return by_doc(left, right);
+}
+
+static int newest_of_best(const void *left, const void *right)
+{
+    const struct hit *a = left;
+    const struct hit *b = right;
+    if (a->score < b->score || a->score > b->score) {
+        return oldest_of_best(left, right);
+    }
+    return by_doc(right, left);
+}
+
+/* The passes of a search that found more than it looks at. */
+static int look_further(struct conn *conn, struct ng_call *call, struct find *find)
+{
+    size_t words = find->wanted->count;
+    bool each = words <= SEARCH_PASSES_MAX;
+    size_t limit = SEARCH_HITS_MAX;
+    if (each) {
+        limit /= words + 1;
+    }
+    int rc = pass(conn, call, find, MATCH_ALL, limit);
+    for (size_t i = 0; i < words && each && rc == NG_OK; i++) {
+        rc = pass(conn, call, find, i, limit);
+    }
+    drop_doubles(find);
+    return rc;
+}
+
+/* Finds the hits, best first. */
+static int find_hits(struct conn *conn, struct ng_call *call, struct find *find,
+                     uint64_t *ret_total)
+{
+    int rc = collect(conn, call, find, &find->match, SEARCH_HITS_MAX + 1);
+    if (rc != NG_OK || !find->by_rank) {
+        *ret_total = find->count;
+        return rc;
+    }
+    find->at_least = find->count > SEARCH_HITS_MAX;
+    find->count = size_min(find->count, SEARCH_HITS_MAX);
+    *ret_total = find->count;
+    if (find->at_least && find->wanted->count > 1) {
+        rc = look_further(conn, call, find);
+    }
+    if (find->count > 1) {
+        qsort(find->hits, find->count, sizeof(*find->hits),
+              find->search->query->descending ? newest_of_best : oldest_of_best);
+    }
+    return rc;
+}
+
+/* ---- the page ---- */
+
+/* Of the searched fields, the last one that has a hit. */
+static int excerpt_of_fields(struct conn *conn, struct ng_call *call, const struct find *find,
+                             int64_t doc, struct bytes *ret)
+{
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_DOC_FIELDS);
+    if (stmt == NULL) {
+        return conn_fail(conn, call, "the search");
+    }
+    (void)sqlite3_bind_int64(stmt, 1, doc);
+    struct ng_str fields = STR_NONE;
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        fields = column_str(stmt, 0);
+    }
+    int rc = NG_OK;
+    for (size_t i = find->collection->field_count; i-- > 0 && ret->len == 0 && rc == NG_OK;) {
+        const struct db_field *field = &find->collection->fields[i];
+        struct value value;
+        size_t at = 0;
+        while (field->column >= 0 && ret->len == 0 && rc == NG_OK &&
+               values_next(fields, &at, &value)) {
+            if (value.field == field->id && value.kind == VALUE_TEXT) {
+                rc = excerpt_make(find->wanted, value.bytes, find->search->snippet_chars, ret);
+            }
+        }
+    }
+    (void)sqlite3_reset(stmt);
+    return rc;
+}
+
+static int excerpt_of(struct conn *conn, struct ng_call *call, const struct find *find,
+                      int64_t doc, struct ng_str text, struct bytes *ret)
+{
+    int rc = NG_OK;
+    ret->len = 0;
+    if (find->collection->text_column) {
+        rc = excerpt_make(find->wanted, text, find->search->snippet_chars, ret);
+    }
+    if (rc == NG_OK && ret->len == 0) {
+        rc = excerpt_of_fields(conn, call, find, doc, ret);
+    }
+    return rc;
+}
+
+/* One row of the page; nothing if it is deleted by now. */
+static int give_hit(struct conn *conn, struct ng_call *call, const struct find *find,
+                    const struct hit *hit, struct bytes *excerpt, ng_row_fn *row, void *user,
+                    bool *ret_stop)
+{
+    struct ng_doc doc;
+    sqlite3_stmt *get = conn_stmt(conn, STMT_GET_DOC);
+    if (get == NULL) {
+        return conn_fail(conn, call, "the search");
+    }
+    (void)sqlite3_bind_int64(get, 1, hit->doc);
+    int got = sqlite3_step(get);
+    if (got != SQLITE_ROW && got != SQLITE_DONE) {
+        return conn_fail(conn, call, "the search");
+    }
+    int rc = NG_OK;
+    if (call->host->cancelled(call)) { /* sqlite asks only while it runs */
+        rc = NG_ECANCELLED;
+        if (call->host->remaining_ms(call) <= 0) {
+            rc = NG_ETIMEOUT;
+        }
+        rc = ng_fail(call, rc, "the search ended before its excerpts were made");
+    } else if (got == SQLITE_ROW) {
+        row_from_stmt(get, find->search->query->with_text, &doc);
+        doc.score = hit->score;
+        if (!doc.deleted && find->search->snippet_chars > 0) {
+            rc = excerpt_of(conn, call, find, hit->doc, column_str(get, 14), excerpt);
+            doc.snippet = bytes_str(excerpt);
+        }
+        if (rc == NG_EINTERNAL) {
+            rc = ng_fail(call, rc, "no memory for the search");
+        }
+        *ret_stop = rc == NG_OK && !doc.deleted && row(user, &doc) != 0;
+    }
+    (void)sqlite3_reset(get);
+    return rc;
 }
 
 static int search_in(struct conn *conn, struct ng_call *call, struct find *find, ng_row_fn *row,
                      void *user, uint64_t *ret_total)
 {
     const struct ng_query *query = find->search->query;
-    uint64_t total = 0;
-    int rc = NG_OK;
+    struct bytes excerpt = {0};
+    bool stop = false;
+    int rc = find_hits(conn, call, find, ret_total);
+    for (uint64_t i = query->offset;
+         i < find->count && i - query->offset < query->limit && rc == NG_OK && !stop; i++) {
+        rc = give_hit(conn, call, find, &find->hits[i], &excerpt, row, user, &stop);
+    }
+    bytes_done(&excerpt);
+    return rc;
+}
+
+/* Has the collection documents in other spaces? 0 or 1; -1: failed. */
+static int64_t has_others(struct conn *conn, const struct find *find)
+{
+    struct bound name = {.kind = BOUND_TEXT,
+                         .bytes = str_of(find->collection->name, find->collection->name_len)};
+    struct sql sql = {0};
+    sql_add(&sql, "SELECT count(*) FROM (SELECT 1 FROM shelves WHERE collection=");
+    sql_bind(&sql, &name);
+    sql_add(&sql, " LIMIT ");
+    sql_bind_int(&sql, (int64_t)find->shelves.count + 1);
+    sql_add(&sql, ")");
+    int64_t count = sql_number(conn, &sql);
+    if (count < 0) {
+        return count;
+    }
+    return count > (int64_t)find->shelves.count;
+}
+
+static int search_spaces(struct conn *conn, struct ng_call *call, struct find *find,
+                         ng_row_fn *row, void *user, uint64_t *ret_total)
+{
+    const struct ng_query *query = find->search->query;
     if (query_shelves(conn, query, &find->shelves) != NG_OK) {
         return conn_fail(conn, call, "the search");
     }
-    bool any = find->shelves.count > 0 && find->match.len > 0;
-    if (any && query->limit > 0) {
-        rc = search_page(conn, call, find, row, user);
+    int64_t others = has_others(conn, find);
+    if (others < 0) {
+        return conn_fail(conn, call, "the search");
     }
-    if (any && rc == NG_OK && query->want_total) {
-        rc = search_total(conn, call, find, &total);
+    find->needs_docs = !find->by_rank || query->term_count > 0 || others > 0;
+    if (find->shelves.live == 0 || find->match.text.len == 0) {
+        return NG_OK;
     }
-    if (rc == NG_OK && query->want_total && ret_total != NULL) {
-        *ret_total = total;
+    return search_in(conn, call, find, row, user, ret_total);
+}
+
+static int search_parsed(struct db *db, struct ng_call *call, struct find *find, ng_row_fn *row,
+                         void *user, uint64_t *ret_total)
+{
+    struct conn *conn = NULL;
+    if (match_make(find->wanted, MATCH_ANY, &find->match) != NG_OK) {
+        return ng_fail(call, NG_EINTERNAL, "no memory for the search");
+    }
+    int rc = fts_catch_up(db, call, find->collection->id);
+    if (rc == NG_OK) {
+        rc = reader_begin(db, call, &conn);
+    }
+    if (rc == NG_OK) {
+        rc = search_spaces(conn, call, find, row, user, ret_total);
+        reader_end(conn);
     }
     return rc;
 }
@@ -147,8 +382,10 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
                void *user, uint64_t *ret_total)
 {
     struct db *db = self;
-    struct find find = {.search = search};
+    struct wanted wanted = {0};
+    struct find find = {.search = search, .wanted = &wanted};
     const struct ng_query *query = search->query;
+    uint64_t total = 0;
     find.collection = collection_find(db, query->collection);
     if (find.collection == NULL || find.collection->columns == 0) {
         return ng_fail(call, NG_EINVAL, "this collection has no searchable fields");
@@ -158,31 +395,21 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
     if (rc == NG_OK && !find.by_rank) {
         (void)term_subject(find.collection, query->sort, true, &find.sort);
     }
-    struct bytes match = {0};
-    struct bytes pattern = {0};
-    struct wanted wanted = {0};
     if (rc == NG_OK) {
         rc = wanted_parse(call, search->text, &wanted);
     }
-    if (rc == NG_OK && match_make(&wanted, &match, &pattern) != NG_OK) {
-        rc = ng_fail(call, NG_EINTERNAL, "no memory for the search");
+    if (rc == NG_OK) {
+        rc = search_parsed(db, call, &find, row, user, &total);
+    }
+    if (rc == NG_OK && query->want_total && ret_total != NULL) {
+        *ret_total = total;
+    }
+    if (rc == NG_OK && NG_HAS(search, at_least) && search->at_least != NULL) {
+        *search->at_least = find.at_least;
     }
     wanted_done(&wanted);
-    if (rc == NG_OK) {
-        rc = fts_catch_up(db, call, find.collection->id);
-    }
-    find.match = bytes_str(&match);
-    find.pattern = bytes_str(&pattern);
-    struct conn *conn = NULL;
-    if (rc == NG_OK) {
-        rc = reader_begin(db, call, &conn);
-    }
-    if (rc == NG_OK) {
-        rc = search_in(conn, call, &find, row, user, ret_total);
-        reader_end(conn);
-    }
     free(find.shelves.ids);
-    bytes_done(&match);
-    bytes_done(&pattern);
+    free(find.hits);
+    match_done(&find.match);
     return rc;
 }

@@ -6,52 +6,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const struct {
-    const char *name;
-    const char *column;
-    bool number;
-} built_in[] = {
-    {"id", "d.id", false},
-    {"created", "d.created_ms", true},
-    {"updated", "d.updated_ms", true},
-    {"created_seq", "d.created_seq", true},
-    {"seq", "d.seq", true},
-    {"revision", "d.revision", true},
-    {"author", "d.author", false},
-};
-
-bool term_subject(const struct db_collection *collection, struct ng_str name, bool sortable,
-                  struct subject *ret)
+bool term_subject(const void *of, struct ng_str name, bool ordered, struct subject *ret)
 {
-    memset(ret, 0, sizeof(*ret));
-    ret->field = collection_field(collection, name, sortable);
-    if (ret->field != NULL) {
-        ret->number = ret->field->use == NG_FIELD_NUMBER;
+    static const char *const columns[] = {"d.id",         "d.author",      "d.created_ms",
+                                          "d.updated_ms", "d.created_seq", "d.seq",
+                                          "d.revision"};
+    const struct db_field *field = collection_field(of, name, ordered);
+    if (field != NULL) {
+        *ret = (struct subject){.field = field, .number = field->use == NG_FIELD_NUMBER};
         return true;
     }
-    for (size_t i = 0; i < NG_COUNT(built_in); i++) {
-        if (str_equal(name, ng_str_of(built_in[i].name))) {
-            ret->column = built_in[i].column;
-            ret->number = built_in[i].number;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_number(const void *collection, struct ng_str name, bool ordered,
-                        bool *ret_number)
-{
-    struct subject subject;
-    bool found = term_subject(collection, name, ordered, &subject);
-    *ret_number = subject.number;
-    return found;
+    return subject_built_in(name, columns, ret);
 }
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query)
 {
-    return query_check(call, query, collection->name, find_number, collection);
+    return query_check(call, query, collection->name, term_subject, collection);
 }
 
 static struct bound bound_of(const struct subject *subject, struct ng_str text, double number)

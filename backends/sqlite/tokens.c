@@ -3,13 +3,20 @@
  * its stem, and the rank of hits. */
 #include "db.h"
 
+#include <math.h>
+
+#include "core/base/minmax.h"
+
 #define TOKENIZER "notegate"
 /* Separates the words of a phrase in a match; marks a stem. Neither is part of a word. */
 #define WORD_BORDER '\x1f'
 #define STEM_MARK '\x1e'
-/* In a pattern: the phrase as it was asked for, and other forms, which count less. */
+/* In a pattern: the phrase as it was asked for, or as a prefix, and other forms, which count
+ * less. */
 #define FORM_EXACT 'E'
+#define FORM_PREFIX 'P'
 #define FORM_OTHER '.'
+#define FORM_IGNORED '-'
 
 /* ---- cutting ---- */
 
@@ -67,7 +74,7 @@ static int tokenizer_cut(Fts5Tokenizer *self, void *user, int flags, const char 
     if ((flags & FTS5_TOKENIZE_QUERY) != 0) {
         return cut_match(text, len, fn, user);
     }
-    int rc = tokens_each(str_of(text, len > 0 ? (size_t)len : 0), sink_token, &sink);
+    int rc = tokens_each(str_of(text, (size_t)int_max(len, 0)), sink_token, &sink);
     if (rc == 0 || sink.rc != SQLITE_OK) {
         return sink.rc;
     }
@@ -89,47 +96,173 @@ static void tokenizer_delete(Fts5Tokenizer *self)
 
 /* ---- the rank ---- */
 
-/* ng_rank(table, pattern, weight): wanted_rank() of a row. */
+/* The constants of BM25, as FTS5 sets them. */
+#define BM25_K1 1.2
+#define BM25_B 0.75
+/* The limit for counting the documents of a phrase; beyond it the number is estimated. */
+#define RANK_COUNT_MAX 2000
+#define RANK_COLUMNS_MAX 32
+/* Of a prefix, whose documents FTS5 cannot count in part. */
+#define RANK_PREFIX_RARITY 1.0
+
+/* The part of the rank that all rows of one search share. */
+struct rank {
+    double average; /* tokens of a document */
+    size_t count;
+    double rarity[]; /* of each phrase */
+};
+
+struct rank_count {
+    int64_t rows, last; /* the last one, by rowid */
+};
+
+static int count_row(const Fts5ExtensionApi *api, Fts5Context *row, void *user)
+{
+    struct rank_count *count = user;
+    count->rows++;
+    count->last = api->xRowid(row);
+    if (count->rows < RANK_COUNT_MAX) {
+        return SQLITE_OK;
+    }
+    return SQLITE_DONE;
+}
+
+/* Of a phrase among `rows` documents up to rowid `newest`: what is common to all says little.
+ */
+static int rarity_of(const Fts5ExtensionApi *api, Fts5Context *row, int phrase, double rows,
+                     double newest, double *ret)
+{
+    struct rank_count count = {0};
+    int rc = api->xQueryPhrase(row, phrase, &count, count_row);
+    double with = (double)count.rows;
+    if (count.rows == RANK_COUNT_MAX && (double)count.last < newest) {
+        with *= newest / (double)count.last; /* as many among the newer ones */
+    }
+    double rarity = 0;
+    if (with < rows) {
+        rarity = log((rows - with + 0.5) / (with + 0.5));
+    }
+    *ret = fmax(rarity, 1e-6);
+    return rc;
+}
+
+static int rank_new(const Fts5ExtensionApi *api, Fts5Context *row, const char *pattern,
+                    size_t phrases, double newest, struct rank **ret)
+{
+    sqlite3_int64 rows = 0;
+    sqlite3_int64 tokens = 0;
+    struct rank *rank = calloc(1, sizeof(*rank) + phrases * sizeof(double));
+    if (rank == NULL) {
+        return SQLITE_NOMEM;
+    }
+    int rc = api->xRowCount(row, &rows);
+    if (rc == SQLITE_OK) {
+        rc = api->xColumnTotalSize(row, -1, &tokens);
+    }
+    rank->count = phrases;
+    rank->average = 1;
+    if (rows > 0 && tokens > 0) {
+        rank->average = (double)tokens / (double)rows;
+    }
+    for (size_t i = 0; i < phrases && rc == SQLITE_OK; i++) {
+        rank->rarity[i] = RANK_PREFIX_RARITY;
+        if (pattern[i] == FORM_EXACT || pattern[i] == FORM_OTHER) {
+            rc = rarity_of(api, row, (int)i, (double)rows, newest, &rank->rarity[i]);
+        }
+    }
+    if (rc == SQLITE_OK) {
+        rc = api->xSetAuxdata(row, rank, free); /* frees it if it fails */
+        *ret = rank;
+    } else {
+        free(rank);
+    }
+    return rc;
+}
+
+/* The counts of one row. */
+struct rank_row {
+    size_t wanted, found, exact;
+    double weight;
+};
+
+/* The weighted number of places of a phrase in the row. */
+static int count_places(const Fts5ExtensionApi *api, Fts5Context *row, int phrase,
+                        const double *weights, int columns, double *ret)
+{
+    Fts5PhraseIter at;
+    int column = -1;
+    int offset = -1;
+    int rc = api->xPhraseFirst(row, phrase, &at, &column, &offset);
+    *ret = 0;
+    while (rc == SQLITE_OK && column >= 0) {
+        *ret += column < columns ? weights[column] : 1;
+        api->xPhraseNext(row, &at, &column, &offset);
+    }
+    return rc;
+}
+
+static int rank_phrases(const Fts5ExtensionApi *api, Fts5Context *row, const struct rank *rank,
+                        const char *pattern, const double *weights, int columns,
+                        struct rank_row *ret)
+{
+    int tokens = 0;
+    bool counted = false; /* of the current phrase */
+    int rc = api->xColumnSize(row, -1, &tokens);
+    double length = BM25_K1 * (1 - BM25_B + BM25_B * (double)tokens / rank->average);
+    for (size_t i = 0; i < rank->count && rc == SQLITE_OK; i++) {
+        double places = 0;
+        if (pattern[i] == FORM_IGNORED) {
+            continue;
+        }
+        rc = count_places(api, row, (int)i, weights, columns, &places);
+        bool exact = pattern[i] != FORM_OTHER;
+        if (exact) {
+            ret->wanted++;
+            counted = false;
+        }
+        if (places > 0 && !counted) {
+            ret->found++;
+            ret->exact += exact;
+            counted = true;
+        }
+        ret->weight += rank->rarity[i] * places * (BM25_K1 + 1) / (places + length);
+    }
+    return rc;
+}
+
+/* ng_rank(table, pattern, newest rowid, weight of each column...): wanted_rank() of a row. */
 static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_context *result,
                      int count, sqlite3_value **args)
 {
     const char *pattern = NULL;
-    if (count == 2) {
+    double weights[RANK_COLUMNS_MAX];
+    int columns = int_min(count - 2, RANK_COLUMNS_MAX);
+    int phrases = api->xPhraseCount(row);
+    struct rank_row found = {0};
+    if (count > 1) {
         pattern = (const char *)sqlite3_value_text(args[0]);
     }
-    int phrases = 0;
-    if (pattern != NULL) {
-        phrases = sqlite3_value_bytes(args[0]);
-    }
-    size_t wanted = 0;
-    size_t found = 0;
-    size_t exact = 0;
-    bool counted = false; /* of the current phrase */
-    if (phrases != api->xPhraseCount(row)) {
+    if (pattern == NULL || sqlite3_value_bytes(args[0]) != phrases) {
         sqlite3_result_error(result, "the pattern does not fit the match", -1);
         return;
     }
-    for (int i = 0; i < phrases; i++) {
-        Fts5PhraseIter at;
-        int column = -1;
-        int offset = -1;
-        int rc = api->xPhraseFirst(row, i, &at, &column, &offset);
-        if (rc != SQLITE_OK) {
-            sqlite3_result_error_code(result, rc);
-            return;
-        }
-        if (pattern[i] == FORM_EXACT) {
-            wanted++;
-            counted = false;
-        }
-        if (column >= 0 && !counted) {
-            found++;
-            exact += pattern[i] == FORM_EXACT;
-            counted = true;
-        }
+    for (int i = 0; i < columns; i++) {
+        weights[i] = sqlite3_value_double(args[i + 2]);
+    }
+    struct rank *rank = api->xGetAuxdata(row, 0);
+    int rc = SQLITE_OK;
+    if (rank == NULL) {
+        rc = rank_new(api, row, pattern, (size_t)phrases, sqlite3_value_double(args[1]), &rank);
+    }
+    if (rc == SQLITE_OK) {
+        rc = rank_phrases(api, row, rank, pattern, weights, columns, &found);
+    }
+    if (rc != SQLITE_OK) {
+        sqlite3_result_error_code(result, rc);
+        return;
     }
     sqlite3_result_double(result,
-                          wanted_rank(wanted, found, exact, sqlite3_value_double(args[1])));
+                          wanted_rank(found.wanted, found.found, found.exact, found.weight));
 }
 
 int tokens_register(sqlite3 *sql)
@@ -159,20 +292,21 @@ int tokens_register(sqlite3 *sql)
 
 /* ---- the match ---- */
 
-static void add_form(struct bytes *match, struct bytes *pattern, char form, const char *mark,
+static void add_form(struct match *match, bool first, char form, const char *mark,
                      struct ng_str words, bool star)
 {
-    (void)bytes_add_c(match, match->len > 0 ? " OR \"" : "\"");
-    (void)bytes_add_c(match, mark);
+    (void)bytes_add_c(&match->text, first ? "\"" : " OR \"");
+    (void)bytes_add_c(&match->text, mark);
     for (size_t i = 0; i < words.len; i++) {
-        (void)bytes_add(match, words.data[i] == '"' ? "\"\"" : &words.data[i],
+        (void)bytes_add(&match->text, words.data[i] == '"' ? "\"\"" : &words.data[i],
                         words.data[i] == '"' ? 2 : 1);
     }
-    (void)bytes_add_c(match, star ? "\"*" : "\"");
-    (void)bytes_add(pattern, &form, 1);
+    (void)bytes_add_c(&match->text, star ? "\"*" : "\"");
+    (void)bytes_add(&match->pattern, &form, 1);
 }
 
-static int add_phrase(struct bytes *match, struct bytes *pattern, const struct phrase *phrase)
+/* ignored: its forms do not count for the rank. */
+static int add_phrase(struct match *match, const struct phrase *phrase, bool ignored)
 {
     const char mark[] = {STEM_MARK, '\0'};
     const char border = WORD_BORDER;
@@ -183,12 +317,21 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     }
     struct ng_str all = bytes_str(&words);
     struct ng_str stem = phrase->stem;
-    add_form(match, pattern, FORM_EXACT, "", all, phrase->star);
+    char exact = FORM_EXACT;
+    char other = FORM_OTHER;
+    if (phrase->star) {
+        exact = FORM_PREFIX;
+    }
+    if (ignored) {
+        exact = FORM_IGNORED;
+        other = FORM_IGNORED;
+    }
+    add_form(match, true, exact, "", all, phrase->star);
     if (stem.len > 0) {
-        add_form(match, pattern, FORM_OTHER, mark, stem, false);
+        add_form(match, false, other, mark, stem, false);
         /* A word that equals its stem has no token for the stem. */
         if (!str_equal(stem, all)) {
-            add_form(match, pattern, FORM_OTHER, "", stem, false);
+            add_form(match, false, other, "", stem, false);
         }
     }
     int rc = words.rc;
@@ -196,17 +339,41 @@ static int add_phrase(struct bytes *match, struct bytes *pattern, const struct p
     return rc;
 }
 
-int match_make(const struct wanted *wanted, struct bytes *ret_match, struct bytes *ret_pattern)
+/* All phrases, each in brackets, with this word of FTS5 between them. */
+static int add_phrases(struct match *match, const struct wanted *wanted, const char *between)
 {
     int rc = NG_OK;
     for (size_t i = 0; i < wanted->count && rc == NG_OK; i++) {
-        rc = add_phrase(ret_match, ret_pattern, &wanted->phrases[i]);
-    }
-    if (ret_match->rc != NG_OK) {
-        return ret_match->rc;
-    }
-    if (ret_pattern->rc != NG_OK) {
-        return ret_pattern->rc;
+        (void)bytes_add_c(&match->text, i > 0 ? between : "");
+        (void)bytes_add_c(&match->text, "(");
+        rc = add_phrase(match, &wanted->phrases[i], false);
+        (void)bytes_add_c(&match->text, ")");
     }
     return rc;
+}
+
+int match_make(const struct wanted *wanted, size_t phrase, struct match *ret)
+{
+    int rc = NG_OK;
+    if (phrase < wanted->count) {
+        (void)bytes_add_c(&ret->text, "(");
+        rc = add_phrase(ret, &wanted->phrases[phrase], true);
+        (void)bytes_add_c(&ret->text, ") AND (");
+    }
+    if (rc == NG_OK) {
+        rc = add_phrases(ret, wanted, phrase == MATCH_ALL ? " AND " : " OR ");
+    }
+    if (phrase < wanted->count) {
+        (void)bytes_add_c(&ret->text, ")");
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return int_min(ret->text.rc, ret->pattern.rc); /* NG_OK is the greatest */
+}
+
+void match_done(struct match *match)
+{
+    bytes_done(&match->text);
+    bytes_done(&match->pattern);
 }

@@ -324,11 +324,23 @@ static int read_collection(struct archive_in *in, const struct ng_value *line)
     return archive_in_sunk(in, in->sink->collection(in->sink->user, &collection, &in->why));
 }
 
+/* A document ends with its newest revision. */
+static int check_newest(struct archive_in *in)
+{
+    if (in->has_last && !in->last_newest) {
+        return archive_in_fail(in, "the newest revision of the last document is missing");
+    }
+    return NG_OK;
+}
+
 /* The document of a revision line: named, or that of the line before. */
 static int take_key(struct archive_in *in, const struct ng_value *line)
 {
     if (json_get(line, "id") == NULL) {
         return in->has_last ? NG_OK : archive_in_fail(in, "the document has no name");
+    }
+    if (check_newest(in) != NG_OK) {
+        return in->rc;
     }
     struct ng_str collection = archive_take_bytes(in, line, "collection");
     struct ng_str space = archive_take_bytes(in, line, "space");
@@ -455,6 +467,9 @@ static int read_end(struct archive_in *in, const struct ng_value *line)
     size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT);
     if (in->file_hash != NULL) {
         return archive_in_fail(in, "the last file has no end");
+    }
+    if (check_newest(in) != NG_OK) {
+        return in->rc;
     }
     for (size_t i = 0; i < count; i++) {
         uint64_t said = archive_take_number(in, line, counts[i].name);

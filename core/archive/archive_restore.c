@@ -211,7 +211,9 @@ int archive_restore(const struct archive_origin *into, struct call *call,
         buf_printf(error, "the backend %s does not support restore", backend->name);
         return NG_EFAILED;
     }
-    if (backend->last_seq != NULL && backend->last_seq(into->db) != 0) {
+    /* A shared one tells by itself, as it may hold what an interrupted restore has left. */
+    if ((backend->flags & NG_DOCUMENTS_SHARED) == 0 && backend->last_seq != NULL &&
+        backend->last_seq(into->db) != 0) {
         buf_printf(error, "the %s store is not empty; restore into an empty one",
                    backend->name);
         return NG_EFAILED;

@@ -27,6 +27,7 @@
     X(MCP_TASKS, PLAIN)                                                                        \
     X(MCP_HTTP, PLAIN)                                                                         \
     X(MCP_POST, PLAIN)                                                                         \
+    X(MCP_FORWARD, PLAIN)                                                                      \
     X(MCP_SESSION, PLAIN)                                                                      \
     X(MCP_STREAM, PLAIN)                                                                       \
     X(MCP_STDIO, PLAIN)                                                                        \
@@ -40,16 +41,17 @@
     X(FEED_READERS, PLAIN)                                                                     \
     X(FEED_READER, PLAIN)                                                                      \
     X(JOURNAL_APPEND, PLAIN)                                                                   \
-    X(JOURNAL_DOCUMENTS, PLAIN)                                                                \
     X(STORE_CHANGE, PLAIN)                                                                     \
     X(STORE_DOCUMENT, SIBLINGS)                                                                \
     X(STORE_ORDER, RECURSIVE)                                                                  \
     X(STORE_TABLE, PLAIN)                                                                      \
     X(STORE_RETRY, PLAIN)                                                                      \
+    X(STORE_RESULTS, PLAIN)                                                                    \
     X(STORE_WATCH, PLAIN)                                                                      \
     X(KEYS, PLAIN)                                                                             \
     X(STORE_IDLE, PLAIN)                                                                       \
     X(STORE_CLOCK, PLAIN)                                                                      \
+    X(MONGO_WATCH, PLAIN)                                                                      \
     X(FEED, PLAIN)                                                                             \
     X(JOURNAL, PLAIN)                                                                          \
     X(STORE_COLLECTIONS, PLAIN)                                                                \
@@ -67,7 +69,7 @@
     X(MONGO_RELAY, PLAIN)                                                                      \
     X(MONGO_COLLECTIONS, PLAIN)                                                                \
     X(MONGO_DOWN, PLAIN)                                                                       \
-    X(MONGO_STALENESS, PLAIN)                                                                  \
+    X(MONGO_PRESENCE, PLAIN)                                                                   \
     X(REDIS_POOL, PLAIN)                                                                       \
     X(REDIS_RESOLVE, PLAIN)                                                                    \
     X(SQLITE_WRITER, PLAIN)                                                                    \
@@ -82,10 +84,14 @@
     X(CELLS_RUNS, PLAIN)                                                                       \
     X(CELLS_ATTACHED, PLAIN)                                                                   \
     X(CELLS_KERNELS, PLAIN)                                                                    \
+    X(CELLS_LEASES, PLAIN)                                                                     \
+    X(CELLS_INDEXES, PLAIN)                                                                    \
     X(NOTES_DISCOVERY, PLAIN)                                                                  \
     X(NOTES_INDEXES, PLAIN)                                                                    \
     X(NOTES_INDEX, PLAIN)                                                                      \
     X(HTTP_STREAM, PLAIN)                                                                      \
+    X(EXCHANGES, PLAIN)                                                                        \
+    X(FILES_KEPT, PLAIN)                                                                       \
     X(LOG_QUEUE, PLAIN)
 
 #define LOCK_ORDER_RANK(rank, kind) LOCK_##rank,

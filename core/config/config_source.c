@@ -23,6 +23,8 @@
 #define CONFIG_ENV_SERVERS "NOTEGATE_REQUIRE_SERVERS"
 /* The mark in the environment of kernels and of the programs that their cells start. */
 #define CONFIG_ENV_KERNEL "NOTEGATE_KERNEL"
+/* The guides keep the key of a client in it. */
+#define CONFIG_ENV_KEY "NOTEGATE_KEY"
 
 #define CONFIG_READ_STEP ((size_t)16 * 1024)
 
@@ -253,7 +255,7 @@ int config_source_environment(struct config_sources *sources, struct buf *error)
         struct ng_str name = str_make(entry.data, (size_t)(equal - entry.data));
         /* Compose files and units pass empty variables for "not set". */
         if (str_is(name, CONFIG_ENV_SERVERS) || str_is(name, CONFIG_ENV_KERNEL) ||
-            equal[1] == '\0') {
+            str_is(name, CONFIG_ENV_KEY) || equal[1] == '\0') {
             continue;
         }
         struct config_raw *raw = config_source_add(sources, CONFIG_ENVIRONMENT, name, error);

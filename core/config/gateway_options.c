@@ -45,6 +45,12 @@ const struct ng_option gateway_options[] = {
           "true: every call becomes a memory entry of the journal."),
     RANGE("mcp.session_timeout", DURATION, "1h", SECOND, 30 * DAY,
           "Idle time after which an MCP session ends."),
+    TEXT("cluster.advertise", NULL, NULL,
+         "Address at which the other gateways of the same database reach this one, for example "
+         "http://10.0.0.5:8420: they forward requests of its MCP sessions to it."),
+    TEXT("cluster.authorities", NULL, NULL,
+         "File with the certificates (PEM) that sign those of the other gateways, where they "
+         "advertise https. Default: those of the system."),
     TEXT("tls.certificate", NULL, NULL,
          "File with the certificate chain (PEM); with tls.key it turns on HTTPS."),
     TEXT("tls.key", NULL, NULL, "File with the private key of the certificate (PEM)."),
@@ -66,6 +72,9 @@ const struct ng_option gateway_options[] = {
           "every name below it."),
     RANGE("shutdown_timeout", DURATION, "10s", 0, HOUR,
           "How long running calls may continue when the gateway stops."),
+    RANGE("shutdown_delay", DURATION, "0s", 0, HOUR,
+          "How long a stopping gateway still takes calls while /readyz is 503, so that a load "
+          "balancer sends new ones to other gateways first."),
     TEXT("timezone", "UTC", NULL, "Time zone of daily lists, for example Europe/Berlin."),
     RANGE("history.keep", DURATION, "90d", 0, 36500 * DAY,
           "How long every revision is kept; after that one per day is kept. 0 keeps all."),

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
@@ -20,8 +21,28 @@
  * while no events come. */
 #define FEED_POLL_FIRST_MS 20
 #define FEED_POLL_LAST_MS 250
+/* The same while the store itself tells of commits: in case it missed one. */
+#define FEED_POLL_WATCHED_MS 5000
 
 /* ---- events of the store ---- */
+
+/* On the backend's thread: another gateway may have committed. */
+static void feed_changed(void *user, bool live, const char *notice)
+{
+    struct feed *feed = user;
+    if (notice != NULL) {
+        log_write(NG_LOG_WARNING, "feed", "%s", notice);
+    }
+    lock_take(&feed->lock);
+    feed->poll_most_ms = live ? FEED_POLL_WATCHED_MS : FEED_POLL_LAST_MS;
+    bool known = feed->poll; /* then it sleeps no longer than until that poll */
+    feed->poll = true;
+    if (!known && feed->state == FEED_ASLEEP) {
+        feed->state = FEED_RUNNING;
+        pthread_cond_signal(&feed->wake);
+    }
+    lock_release(&feed->lock);
+}
 
 /* ---- filters ---- */
 
@@ -177,7 +198,7 @@ void feed_polled(struct feed *feed, bool good, bool asked, size_t events, bool m
     if (soon) {
         feed->poll_ms = FEED_POLL_FIRST_MS;
     } else {
-        feed->poll_ms = i64_min(feed->poll_ms * 2, FEED_POLL_LAST_MS);
+        feed->poll_ms = i64_min(feed->poll_ms * 2, feed->poll_most_ms);
     }
     feed->polled_ns = clock_monotonic_ns();
 }
@@ -445,6 +466,7 @@ static int feed_start(struct feed *feed)
         store_unwatch(feed->store, feed_watch, feed);
         return NG_EINTERNAL;
     }
+    store_watch_others(feed->store, feed_changed, feed);
     return NG_OK;
 }
 
@@ -471,6 +493,7 @@ int feed_new(struct gateway *gateway, size_t backlog, struct feed **ret)
     void *db = NULL;
     feed->shared = (store_backend(feed->store, &db)->flags & NG_DOCUMENTS_SHARED) != 0;
     feed->poll_ms = FEED_POLL_FIRST_MS;
+    feed->poll_most_ms = FEED_POLL_LAST_MS;
     feed->known = !feed->shared;
     if (backlog > 0) {
         feed->backlog = backlog;
@@ -495,6 +518,7 @@ void feed_free(struct feed *feed)
     if (feed == NULL) {
         return;
     }
+    store_watch_others(feed->store, NULL, NULL);
     store_unwatch(feed->store, feed_watch, feed);
     lock_take(&feed->lock);
     feed->state = FEED_STOPPING;

@@ -67,6 +67,7 @@ struct feed {
     bool poll;       /* this gateway has committed: it will be in the store soon */
     bool more;       /* there is more in the store */
     int64_t poll_ms; /* the wait between two looks, if nothing wakes */
+    int64_t poll_most_ms; /* its limit: long while the store tells of commits itself */
     int64_t polled_ns;
     struct call *call; /* shared: of the read under way */
     bool retry;        /* a reader waits for room among the workers */

@@ -206,6 +206,7 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
     files->store = store;
     lock_init(&files->roots_lock, LOCK_FILES_ROOTS);
     lock_init(&files->locks_lock, LOCK_FILES_LOCKS);
+    files_kept_init(&files->kept);
     int rc = NG_OK;
     for (size_t i = 0; i < NG_COUNT(files_collections) && rc == NG_OK; i++) {
         rc = store_declare(store, call, &files_collections[i]);
@@ -240,6 +241,7 @@ void files_close(struct files *files)
     free(files->folders);
     lock_done(&files->roots_lock);
     lock_done(&files->locks_lock);
+    files_kept_done(&files->kept);
     free(files);
 }
 

@@ -50,6 +50,14 @@ int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer);
 int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo);
 
+/* Contents of files in memory, for metrics. */
+struct files_kept_stats {
+    size_t bytes, count, limit;
+    uint64_t hits, misses;
+};
+
+void files_kept_stats(struct files *files, struct files_kept_stats *ret);
+
 /* One root for each file system that holds roots, except the one of `data_dir`. */
 void files_each_disk(struct files *files, const char *data_dir,
                      void (*each)(void *user, const char *path), void *user);

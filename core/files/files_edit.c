@@ -15,6 +15,7 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
 {
     struct call *call = op->call;
     struct file_record *record = &op->record;
+    uint64_t same = 0; /* bytes at the beginning that do not change */
     memset(&record->undo, 0, sizeof(record->undo));
     record->kind = FILE_CHANGE_EDIT;
     record->undo.kind = NG_UNDO_EDIT;
@@ -32,10 +33,6 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         if (rc != NG_OK) {
             return rc;
         }
-        files_hash(op->next, record->after);
-        if (record->after[0] == '\0') {
-            return call_no_memory(call);
-        }
     }
     if (record->kind == FILE_CHANGE_EDIT && record->undoable) {
         int rc = files_undo_make(call, op->present.data, op->next, &record->undo);
@@ -45,6 +42,13 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         if (record->undo.inserted.len > FILES_UNDO_BYTES_MAX) {
             record->undoable = false; /* and older undo steps no longer apply to the file */
             record->undo.inserted = ng_str_of("");
+        }
+        same = record->undo.at;
+    }
+    if (!view->deleted) {
+        int rc = files_hash_next(op, (size_t)same);
+        if (rc != NG_OK) {
+            return rc;
         }
     }
     record->undo.op = record->op;

@@ -215,11 +215,13 @@ static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     return store_draft_text(next, &text, 1);
 }
 
+/* Without it the change is complete: nothing else of the completion is due. */
 static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                    void *user)
 {
-    const struct file_record *record = user;
-    if (same_op(call_of(call), present, record->op)) {
+    struct file_record *record = user;
+    record->completed = !same_op(call_of(call), present, record->op);
+    if (!record->completed) {
         store_draft_delete(next);
     }
     return NG_OK;
@@ -306,7 +308,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     if (record->sealed != NULL) {
         self->staged = *record->sealed; /* a retry by the store has reset it */
     }
-    if (same_op(self, present, record->op)) {
+    if (record->completed || same_op(self, present, record->op)) {
         return NG_OK;
     }
     if (files_record_removes(record) && record->happened) {
@@ -341,7 +343,7 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
 {
     const struct file_record *record = user;
     struct call *self = call_of(call);
-    if (same_op(self, present, record->op)) {
+    if (record->completed || same_op(self, present, record->op)) {
         return NG_OK;
     }
     struct buf data;
@@ -386,7 +388,7 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
     struct file_record *record = user;
     struct file_history history;
     int rc = files_history_read(call_of(call), present, &history);
-    if (rc != NG_OK) {
+    if (rc != NG_OK || record->completed) {
         return rc;
     }
     size_t before = history.count;
@@ -415,7 +417,7 @@ static int history_from_fn(struct ng_call *call, const struct ng_doc *present,
 {
     struct file_record *record = user;
     int rc = files_history_read(call_of(call), present, &record->carried);
-    if (rc == NG_OK && record->carried.count > 0) {
+    if (rc == NG_OK && record->carried.count > 0 && !record->completed) {
         store_draft_delete(next);
     }
     return rc;
@@ -428,7 +430,7 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     struct file_record *record = user;
     struct file_history history;
     int rc = files_history_read(call_of(call), present, &history);
-    if (rc != NG_OK || on_top(&history, record->op)) {
+    if (rc != NG_OK || record->completed || on_top(&history, record->op)) {
         return rc;
     }
     size_t before = history.count;
@@ -471,7 +473,8 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
         space = record->to_space;
         now = record->to;
     }
-    size_t count = 0;
+    /* First: its function tells the others whether they are due. */
+    size_t count = files_intent_drop(record, changes);
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */
@@ -485,5 +488,5 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
     } else if (record->undoable) {
         set_change(&changes[count++], FILES_HISTORY, space, now, history_fn, record);
     }
-    return count + files_intent_drop(record, &changes[count]);
+    return count;
 }

@@ -247,7 +247,8 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
     files_mark(&op->place.st, op->record.mark);
     files_describe(&op->place, &op->present);
     if (rc == NG_OK && load) {
-        rc = files_load(call, op->place.path, op->fd, max_bytes, &op->present.data);
+        const struct files_load loading = {op->place.path, op->fd, max_bytes, &op->base};
+        rc = files_load_hashed(op->files, call, &loading, &op->present.data, op->record.before);
     } else if (rc == NG_OK) {
         rc = files_hash_fd(call, op->place.path, op->fd, op->record.before);
     }
@@ -256,10 +257,9 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
     }
     if (load) {
         op->present.bytes = op->present.data.len;
-        files_hash(op->present.data, op->record.before);
     }
     op->present.revision = arena_copy(&call->arena, ng_str_of(op->record.before));
-    if (op->record.before[0] == '\0' || op->present.revision.data == NULL) {
+    if (op->present.revision.data == NULL) {
         return call_no_memory(call);
     }
     return NG_OK;
@@ -494,6 +494,9 @@ static int op_save(struct file_op *op)
     }
     if (saved == FILE_AGAIN) {
         return files_op_again(op);
+    }
+    if (op->next.data != NULL && op->temp >= 0 && !op->copy) {
+        files_keep_saved(op->files, op);
     }
     return op_complete(op, op->record.after);
 }

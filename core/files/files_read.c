@@ -12,6 +12,8 @@
 #include "core/call/plugin.h"
 #include "files_state.h"
 
+#define FILES_COMPARED 65536 /* bytes of one comparison, on the stack */
+
 /* The first 128 bits of SHA-256. "" if libcrypto is out of memory: no file has this hash. */
 void files_hash(struct ng_str data, char hash[FILES_HASH_SIZE])
 {
@@ -175,6 +177,47 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
     return rc;
 }
 
+int files_fill(struct call *call, struct ng_str path, int fd, char *data, size_t room,
+               size_t *ret_len)
+{
+    size_t len = 0;
+    while (len < room) { /* ignores bytes that are appended meanwhile */
+        ssize_t got = pread(fd, data + len, room - len, (off_t)len);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return files_fail_os(call, errno, "read", path);
+        }
+        if (got == 0) {
+            break;
+        }
+        len += (size_t)got;
+    }
+    *ret_len = len;
+    return NG_OK;
+}
+
+/* Compares without allocating: the check of a save must not fail for lack of memory. */
+bool files_has_content(int fd, struct ng_str expected)
+{
+    char block[FILES_COMPARED];
+    size_t at = 0;
+    ssize_t got = 1;
+    while (got != 0) {
+        got = pread(fd, block, sizeof(block), (off_t)at);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 || (size_t)got > expected.len - at ||
+            memcmp(block, expected.data + at, (size_t)got) != 0) {
+            return false;
+        }
+        at += (size_t)got;
+    }
+    return at == expected.len;
+}
+
 int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
                struct ng_str *ret_data)
 {
@@ -200,18 +243,9 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
                          (int)path.len, path.data, room);
     }
     size_t len = 0;
-    while (len < room) { /* ignores bytes that are appended meanwhile */
-        ssize_t got = pread(fd, data + len, room - len, (off_t)len);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return files_fail_os(call, errno, "read", path);
-        }
-        if (got == 0) {
-            break;
-        }
-        len += (size_t)got;
+    int rc = files_fill(call, path, fd, data, room, &len);
+    if (rc != NG_OK) {
+        return rc;
     }
     data[len] = '\0';
     *ret_data = str_make(data, len);
@@ -290,15 +324,15 @@ int files_read(struct files *files, struct call *call, struct ng_str path, uint6
 {
     int fd = -1;
     struct ng_file file;
+    char hash[FILES_HASH_SIZE];
     int rc = read_begin(files, call, path, &fd, &file);
     if (rc == NG_OK) {
-        rc = files_load(call, path, fd, max_bytes, &file.data);
+        const struct files_load load = {path, fd, max_bytes, NULL};
+        rc = files_load_hashed(files, call, &load, &file.data, hash);
     }
     if (rc == NG_OK) {
-        char hash[FILES_HASH_SIZE];
-        files_hash(file.data, hash);
         file.bytes = file.data.len;
-        rc = hash[0] != '\0' ? set_revision(call, hash, &file) : call_no_memory(call);
+        rc = set_revision(call, hash, &file);
     }
     if (rc == NG_OK) {
         *ret_file = file;

@@ -346,6 +346,9 @@ int files_recover_all(struct files *files, struct call *call)
         }
     } while (list.count - before == RECOVER_PAGE);
     for (const struct intent *intent = list.first; intent != NULL; intent = intent->next) {
+        if (call->gateway != NULL) {
+            cluster_look_again(call->gateway->cluster, call); /* each may take long */
+        }
         recover_listed(files, call, space, intent);
     }
     return NG_OK;

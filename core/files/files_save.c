@@ -15,8 +15,7 @@
 #include "core/base/str.h"
 #include "files_state.h"
 
-#define FILES_SWAPS_MAX 64   /* attempts while other programs keep replacing the file */
-#define FILES_COMPARED 16384 /* bytes of one comparison, on the stack */
+#define FILES_SWAPS_MAX 64 /* attempts while other programs keep replacing the file */
 #define FILES_XATTRS_MAX 4096
 #define FILES_XATTR_VALUE_MAX 65536
 
@@ -202,26 +201,6 @@ bool files_identify(int dir, const char *name, struct file_identity *ret)
     return true;
 }
 
-/* Compares without allocating: the check must not fail for lack of memory. */
-static bool same_content(int fd, struct ng_str expected)
-{
-    char block[FILES_COMPARED];
-    size_t at = 0;
-    ssize_t got = 1;
-    while (got != 0) {
-        got = pread(fd, block, sizeof(block), (off_t)at);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0 || (size_t)got > expected.len - at ||
-            memcmp(block, expected.data + at, (size_t)got) != 0) {
-            return false;
-        }
-        at += (size_t)got;
-    }
-    return at == expected.len;
-}
-
 /* True if `name` is the open file `fd` with this content or, if that is not loaded, this hash.
  */
 static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
@@ -235,7 +214,7 @@ static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
         return false;
     }
     if (content.data != NULL) {
-        return same_content(fd, content);
+        return files_has_content(fd, content);
     }
     return files_hash_fd(op->call, op->place.path, fd, hash) == NG_OK &&
            strcmp(hash, expected) == 0;

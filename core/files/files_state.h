@@ -38,6 +38,15 @@
 #define FILES_JSON_MAX ((size_t)32 * 1024 * 1024)
 /* Longest reply that an intent keeps for its idempotency key. */
 #define FILES_REPLY_MAX ((size_t)4 * 1024 * 1024)
+/* Contents of files kept in memory: of one file, of all, and their number. A smaller file is
+ * hashed in about the time that a look-up takes. */
+#define FILES_KEPT_LEAST ((size_t)64 * 1024)
+#define FILES_KEPT_LARGEST ((size_t)4 * 1024 * 1024)
+#define FILES_KEPT_BYTES ((size_t)16 * 1024 * 1024)
+#define FILES_KEPT_MAX 64
+/* Bytes between two states of the hash of a kept content, and their number. */
+#define FILES_MARK_BYTES ((size_t)128 * 1024)
+#define FILES_MARKS (FILES_KEPT_LARGEST / FILES_MARK_BYTES)
 
 #define FILES_HISTORY "file_history"
 #define FILES_INTENTS "file_intents"
@@ -126,6 +135,15 @@ struct file_roots {
 };
 
 struct file_lock;
+struct file_kept;
+
+/* Contents of files that were read or saved lately: files_kept.c. */
+struct files_kept {
+    struct lock lock;
+    struct file_kept *items[FILES_KEPT_MAX]; /* most recently used first */
+    size_t count, bytes;
+    uint64_t hits, misses;
+};
 
 struct files {
     struct store *store;
@@ -136,6 +154,7 @@ struct files {
     size_t folder_count;
     struct lock locks_lock;
     struct file_lock *locks[FILES_LOCK_BUCKETS];
+    struct files_kept kept;
 };
 
 /* Splits "PATH" or "SPACE:/PATH", without slashes at the end. Both parts are borrowed. */
@@ -223,6 +242,11 @@ int files_hash_at(struct call *call, int dir, const char *name, char hash[FILES_
 /* The whole file into call memory. */
 int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
                struct ng_str *ret_data);
+/* Reads at most `room` bytes from the beginning. */
+int files_fill(struct call *call, struct ng_str path, int fd, char *data, size_t room,
+               size_t *ret_len);
+/* True if the open file has this content. Allocates nothing. */
+bool files_has_content(int fd, struct ng_str expected);
 /* Identifies one file, also against another one with the same name and content. */
 void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE]);
 void files_describe(const struct file_place *place, struct ng_file *ret);
@@ -235,6 +259,42 @@ static inline struct ng_str files_or_empty(struct ng_str text)
 {
     return text.data != NULL ? text : ng_str_of("");
 }
+
+/* ---- states of a hash: files_marks.c */
+
+struct sha256;
+
+struct file_marks {
+    size_t count;
+    struct sha256 *items[FILES_MARKS]; /* after each FILES_MARK_BYTES */
+};
+
+/* As files_hash(), with the states for `ret`; files_marks_done() must follow. from: states of a
+ * content whose first `same` bytes are the same; NULL: none. */
+void files_hash_marked(struct ng_str data, const struct file_marks *from, size_t same,
+                       struct file_marks *ret, char hash[FILES_HASH_SIZE]);
+void files_marks_done(struct file_marks *marks);
+
+/* ---- kept contents: files_kept.c */
+
+struct files_load {
+    struct ng_str path;
+    int fd;
+    uint64_t max_bytes; /* 0: no limit */
+    /* Out, if not NULL: the kept content, or NULL; lives until the call ends. */
+    const struct file_kept **ret_kept;
+};
+
+void files_kept_init(struct files_kept *table);
+void files_kept_done(struct files_kept *table);
+/* The whole file and its hash; lives until the call ends. */
+int files_load_hashed(struct files *files, struct call *call, const struct files_load *load,
+                      struct ng_str *ret_data, char hash[FILES_HASH_SIZE]);
+struct file_op;
+/* Hashes op->next, whose first `same` bytes are those of the file as it was read. */
+int files_hash_next(struct file_op *op, size_t same);
+/* The op has put op->next in place of its file. */
+void files_keep_saved(struct files *files, const struct file_op *op);
 
 /* ---- undo history: files_history.c */
 
@@ -312,8 +372,9 @@ struct file_record {
     struct file_history carried; /* of a move: history of `real`, to be stored under `to` */
     bool has_answer;             /* parsed: `answer` is for retries of the call */
     struct ng_answer answer;
-    bool happened; /* parsed: another gateway has built on this save, so it took place */
-    bool replaced; /* recovery of a move: the source path holds another file by now */
+    bool happened;  /* parsed: another gateway has built on this save, so it took place */
+    bool completed; /* its intent is gone: another attempt has completed it */
+    bool replaced;  /* recovery of a move: the source path holds another file by now */
     struct file_built_on marks[FILES_MARKS_MAX]; /* intents to be marked as happened */
     size_t mark_count;
     const struct result *sealed; /* result of the call, for a retry by the store */
@@ -439,8 +500,10 @@ struct file_op {
     int temp;                /* the file that replaces it, locked; -1: none */
     struct timespec written; /* mtime of `temp` after our last write */
     unsigned attempts;
-    struct ng_file present; /* as given to the tool */
-    struct ng_str next;     /* the new content */
+    struct ng_file present;       /* as given to the tool */
+    struct ng_str next;           /* the new content */
+    const struct file_kept *base; /* the kept content of `present`; NULL: it is not kept */
+    struct file_marks *marks;     /* of `next`; NULL: none */
     struct file_record record;
     bool copy;       /* the content comes from `fd`, not from `next`, and goes to `target` */
     bool keep_mode;  /* the new file gets the mode of `fd` */

@@ -132,14 +132,18 @@ static int open_files(struct gateway *gateway, struct call *call, const void *us
     return rc;
 }
 
-/* Reads what other gateways on the same documents changed. */
+/* Reads the keys that other gateways made and revoked. */
+static int gateway_look(void *user, struct call *call)
+{
+    struct gateway *gateway = user;
+    return keys_look(gateway->keys, call);
+}
+
+/* Reads what else other gateways on the same documents changed. */
 static int gateway_poll(void *user, struct call *call)
 {
     struct gateway *gateway = user;
-    int rc = keys_look(gateway->keys, call);
-    if (rc == NG_OK) {
-        rc = files_recover_rest(gateway->files, call);
-    }
+    int rc = files_recover_rest(gateway->files, call);
     void *tasks = atomic_load(&gateway->tasks.self);
     if (rc == NG_OK && tasks != NULL) {
         rc = gateway->tasks.poll(tasks, call);
@@ -366,6 +370,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         timers_begin_upkeep(gateway->timers);
+        cluster_each_look(gateway->cluster, gateway_look, gateway);
         cluster_each_step(gateway->cluster, gateway_poll, gateway);
         rc = cluster_start(gateway->cluster);
     }

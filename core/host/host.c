@@ -100,4 +100,7 @@ const struct ng_host call_host = {
     .history_count = host_history_count,
     .hint_text = host_hint_text,
     .log_text = host_log_text,
+    .gateway_name = host_gateway_name,
+    .gateway_term = host_gateway_term,
+    .gateway_find = host_gateway_find,
 };

@@ -66,6 +66,10 @@ struct ng_deferred *host_defer(struct ng_call *pub);
 void host_finish(struct ng_deferred *deferred, int rc);
 int host_background(struct ng_call *pub, ng_step_fn *step, void *user);
 void host_lists_changed(const struct ng_host *host, unsigned lists);
+struct ng_str host_gateway_name(const struct ng_host *host);
+uint64_t host_gateway_term(const struct ng_host *host);
+int host_gateway_find(struct ng_call *pub, struct ng_str name, bool *ret_alive,
+                      struct ng_str *ret_where);
 
 /* ---- host_json.c ---- */
 

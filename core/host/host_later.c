@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* host_later.c - deferred and background work of a plugin, and its notices about lists. */
+/* host_later.c - deferred and background work of a plugin, its notices about lists, and the
+ * gateways that share its work. */
 
 #include "core/base/log.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
+#include "core/cluster/cluster.h"
 #include "core/dispatch/dispatch.h"
 #include "core/fault/module_run.h"
 #include "host.h"
@@ -91,4 +93,24 @@ void host_lists_changed(const struct ng_host *host, unsigned lists)
     if (gateway->lists_changed != NULL) {
         gateway->lists_changed(gateway, lists, gateway->lists_user);
     }
+}
+
+struct ng_str host_gateway_name(const struct ng_host *host)
+{
+    return cluster_name(host_gateway(host)->cluster);
+}
+
+uint64_t host_gateway_term(const struct ng_host *host)
+{
+    return cluster_term(host_gateway(host)->cluster);
+}
+
+int host_gateway_find(struct ng_call *pub, struct ng_str name, bool *ret_alive,
+                      struct ng_str *ret_where)
+{
+    struct call *call = call_of(pub);
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    return cluster_find(call->gateway->cluster, call, name, ret_alive, ret_where);
 }

@@ -151,14 +151,31 @@ static int front_set_summary(void *user, struct ng_call *call, struct ng_str spa
     return rc;
 }
 
-/* Delivers all events, then takes the lock exclusively. */
-static int front_lock_flushed(struct journal_front *front, struct ng_call *call)
+/* Delivers all events, then waits for a turn. */
+static int front_take_turn(struct journal_front *front, struct ng_call *call)
 {
     int rc = journal_flush(front, call_of(call));
+    return rc != NG_OK ? rc : journal_turn_take(front, call_of(call));
+}
+
+/* The same, then takes the lock exclusively. */
+static int front_lock_flushed(struct journal_front *front, struct ng_call *call)
+{
+    int rc = front_take_turn(front, call);
     if (rc != NG_OK) {
         return rc;
     }
-    return journal_rwlock_lock(front, call_of(call), true);
+    rc = journal_rwlock_lock(front, call_of(call), true);
+    if (rc != NG_OK) {
+        journal_turn_release(front);
+    }
+    return rc;
+}
+
+static void front_unlock(struct journal_front *front)
+{
+    journal_rwlock_unlock(front, true);
+    journal_turn_release(front);
 }
 
 static int front_dump(void *user, struct ng_call *call, struct ng_str space,
@@ -170,7 +187,7 @@ static int front_dump(void *user, struct ng_call *call, struct ng_str space,
         /* A dump holds the data of many calls: more than the limit of one. */
         call_of(call)->arena.max = CALL_BACKGROUND_MEMORY_MAX;
         rc = front->inner->dump(front->db, call, space, ret_json);
-        journal_rwlock_unlock(front, true);
+        front_unlock(front);
     }
     return rc;
 }
@@ -182,7 +199,7 @@ static int front_restore(void *user, struct ng_call *call, struct ng_str space,
     int rc = front_lock_flushed(front, call);
     if (rc == NG_OK) {
         rc = front->inner->restore(front->db, call, space, json);
-        journal_rwlock_unlock(front, true);
+        front_unlock(front);
     }
     return rc;
 }
@@ -252,17 +269,25 @@ static int front_restore_over(void *user, struct ng_call *call, struct ng_str sp
                               struct ng_str json, struct ng_str base)
 {
     struct journal_front *front = user;
-    int rc = journal_flush(front, call_of(call));
-    return rc != NG_OK ? rc : journal_merge(front, call, space, json, base);
+    int rc = front_take_turn(front, call);
+    if (rc == NG_OK) {
+        rc = journal_merge(front, call, space, json, base);
+        journal_turn_release(front);
+    }
+    return rc;
 }
 
 static int front_restore_aside(void *user, struct ng_call *call, struct ng_str space,
                                struct ng_str id, struct ng_str json)
 {
     struct journal_front *front = user;
-    int rc = journal_flush(front, call_of(call));
-    /* Writes of other callers until the switch are kept in the old generation. */
-    return rc != NG_OK ? rc : front->inner->restore_aside(front->db, call, space, id, json);
+    int rc = front_take_turn(front, call);
+    if (rc == NG_OK) {
+        /* Writes of other callers until the switch are kept in the old generation. */
+        rc = front->inner->restore_aside(front->db, call, space, id, json);
+        journal_turn_release(front);
+    }
+    return rc;
 }
 
 /* Pins last: a superfluous pin costs room, a missing one loses a version. */
@@ -270,7 +295,12 @@ static int front_checkpoint_delete(void *user, struct ng_call *call, struct ng_s
                                    struct ng_str id)
 {
     struct journal_front *front = user;
-    int rc = front->inner->checkpoint_delete(front->db, call, space, id);
+    int rc = journal_turn_take(front, call_of(call));
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = front->inner->checkpoint_delete(front->db, call, space, id);
+    journal_turn_release(front);
     return rc != NG_OK ? rc : journal_pins_delete(front, call_of(call), space, id);
 }
 
@@ -418,6 +448,7 @@ static void front_free(struct journal_front *front)
     lock_done(&front->lock);
     journal_keep_close(front);
     free(front->pins);
+    free(front->referenced);
     free(front);
 }
 
@@ -425,7 +456,10 @@ static void front_free(struct journal_front *front)
 static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
-    int rc = delivery_load_cursor(front, call);
+    int rc = delivery_enter_referenced(front, call);
+    if (rc == NG_OK) {
+        rc = delivery_load_cursor(front, call);
+    }
     if (store_is_shared(front->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         call_reset_result(call); /* the delivery reads it once the database is back */
         rc = NG_OK;
@@ -434,7 +468,9 @@ static int front_start(struct journal_front *front, struct call *call)
         return rc;
     }
     front->opened = store_last_seq(front->store);
-    front->seen = front->opened;
+    if (!store_is_shared(front->store)) {
+        front->seen = front->opened;
+    }
     if (!store_is_shared(front->store) && front->cursor > front->opened &&
         store_backend(front->store, &store_db)->last_seq != NULL) {
         /* An older backup of the data was restored: new events must not be skipped. */

@@ -290,9 +290,12 @@ int journal_documents_deliver(void *user, struct ng_call *pub,
             return call_fail(call, NG_EINVAL, "entry %zu has no event id or no space", i);
         }
     }
+    if (store_is_shared(journal->store)) {
+        return journal_append_apart(journal, call, entries, count);
+    }
     int rc = NG_OK;
     size_t at = 0;
-    while (rc == NG_OK && !store_is_shared(journal->store) && at < count) {
+    while (rc == NG_OK && at < count) {
         size_t done = 0;
         if (call_has(call, CALL_CANCELLED)) {
             return call_fail(call, NG_ECANCELLED, "the delivery was cancelled");

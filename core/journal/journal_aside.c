@@ -3,7 +3,6 @@
  * checkpoints and of old entries. */
 #include <string.h>
 
-#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "journal_documents.h"
@@ -119,9 +118,9 @@ static int journal_aside_fill(struct journal_documents *journal, struct call *ca
     return journal_copy_all(journal, call, space, from, to);
 }
 
-static int journal_aside_locked(struct journal_documents *journal, struct call *call,
-                                struct ng_str space, struct ng_str id,
-                                const struct ng_value *json)
+static int journal_aside_once(struct journal_documents *journal, struct call *call,
+                              struct ng_str space, struct ng_str id,
+                              const struct ng_value *json)
 {
     struct journal_generation generation;
     uint64_t kept = 0;
@@ -151,11 +150,9 @@ int journal_documents_restore_aside(void *user, struct ng_call *pub, struct ng_s
     arena_init(&tree, JOURNAL_TREE_MAX);
     int rc = journal_parse(call, &tree, text, &json);
     if (rc == NG_OK) {
-        lock_take(&journal->lock);
         do {
-            rc = journal_aside_locked(journal, call, space, id, json);
+            rc = journal_aside_once(journal, call, space, id, json);
         } while (journal_try_again(call, rc, &tries));
-        lock_release(&journal->lock);
     }
     arena_done(&tree);
     return rc;
@@ -175,7 +172,6 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
         .key = journal_key(JOURNAL_CHECKPOINTS, space, id),
         .fn = journal_remove_doc,
     }};
-    lock_take(&journal->lock);
     int rc = store_get(journal->store, call, &changes[0].key, 0, &doc);
     if (rc == NG_OK && (doc->revision == 0 || doc->deleted)) {
         rc = call_fail(call, NG_ENOTFOUND, "there is no checkpoint '%.*s'", (int)id.len,
@@ -205,7 +201,6 @@ static int journal_delete_once(struct journal_documents *journal, struct call *c
             rc = NG_OK;
         }
     }
-    lock_release(&journal->lock);
     return rc;
 }
 

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/clock.h"
@@ -16,7 +16,6 @@
 #include "journal_documents.h"
 #include "journal_entry.h"
 
-#define DELIVERY_PAGE NG_DELIVERY_MAX /* events of one read of the feed */
 /* Backoff after a failure: doubled from DELIVERY_WAIT_FIRST_MS to this. */
 #define DELIVERY_WAIT_LAST_MS 30000
 /* Polling of a feed with other writers, or of a journal on a server: the interval doubles from
@@ -26,13 +25,13 @@
 /* Least time from the start of one round to the next under steady load, so that events of this
  * time share a delivery and a commit. */
 #define DELIVERY_PACE_MS 20
-#define DELIVERY_COUNT_MAX 100000 /* limit for counting the backlog */
+/* Time between two checks of the journal while events come, but none of interest. */
+#define DELIVERY_CHECK_MS 2000
+/* Bytes of data that end a page: a delivery takes a few times as many. */
+#define DELIVERY_BYTES ((size_t)16 * 1024 * 1024)
 /* Lag of the stored cursor while no event is of interest. */
 #define DELIVERY_LAG_MAX 4096
 #define DELIVERY_TIMEOUT_MS 60000 /* of one round */
-#define DELIVERY_CURSOR "cursor"
-/* The cursor belongs to the gateway, not to a space; it is stored beside the pointers. */
-#define DELIVERY_SPACE "shared"
 
 void delivery_enter(struct journal_front *front, enum delivery_state state)
 {
@@ -49,12 +48,6 @@ void delivery_enter(struct journal_front *front, enum delivery_state state)
 
 /* ---- notifications of the store ---- */
 
-bool delivery_wants(const struct journal_front *front, struct ng_str collection)
-{
-    const struct ng_collection *found = store_collection(front->store, collection);
-    return found != NULL && (found->flags & NG_COLLECTION_REFERENCED) != 0;
-}
-
 /* On the committing thread: counts, and wakes the delivery only for events of interest. */
 static void journal_watch(void *user, const struct ng_event *events, size_t count)
 {
@@ -63,7 +56,7 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     lock_take(&front->lock);
     bool wake = false;
     for (size_t i = 0; i < count; i++) {
-        bool wanted = delivery_wants(front, events[i].key.collection);
+        bool wanted = delivery_declares(front, events[i].key.collection);
         if (shared) {
             /* Without a sequence number yet: the feed has it later. */
             front->poll = front->poll || wanted;
@@ -85,117 +78,96 @@ static void journal_watch(void *user, const struct ng_event *events, size_t coun
     lock_release(&front->lock);
 }
 
-/* ---- the cursor ---- */
-
-/* True if the stored cursor belongs to the present journal. A different one (the setting
- * `journal` was changed, or a backup restored) gets all events and ignores those it has. */
-static bool cursor_is_of(const struct journal_front *front, const struct ng_value *body)
-{
-    const struct ng_value *journal = json_get(body, "journal");
-    return journal != NULL && journal->type == NG_TYPE_STRING &&
-           str_is(journal->text, front->inner->name);
-}
-
-struct delivery_cursor {
-    const struct journal_front *front;
-    uint64_t seq;
-};
-
-static int delivery_write_cursor(struct ng_call *call, const struct ng_doc *present,
-                                 struct ng_draft *next, void *user)
-{
-    const struct delivery_cursor *cursor = user;
-    int64_t stored = 0;
-    (void)json_integer(json_get(present->body, "seq"), &stored);
-    if (stored >= 0 && (uint64_t)stored >= cursor->seq &&
-        cursor_is_of(cursor->front, present->body)) {
-        return NG_OK; /* another gateway has stored a later one */
-    }
-    struct ng_str json =
-        arena_printf(&call_of(call)->arena, "{\"seq\":%llu,\"journal\":\"%s\"}",
-                     (unsigned long long)cursor->seq, cursor->front->inner->name);
-    if (json.data == NULL) {
-        return call_fail(call_of(call), NG_EINTERNAL, "out of memory");
-    }
-    return store_draft_json(next, json);
-}
-
-static int delivery_store_cursor(struct journal_front *front, struct call *call, uint64_t seq)
-{
-    struct delivery_cursor value = {front, seq};
-    struct ng_change change = {
-        .size = sizeof(change),
-        .key =
-            journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR)),
-        .fn = delivery_write_cursor,
-        .user = &value,
-    };
-    int rc = store_write_wait(front->store, call, &change, 1);
-    if (rc == NG_OK) {
-        lock_take(&front->lock);
-        front->stored = seq;
-        lock_release(&front->lock);
-    }
-    return rc;
-}
-
-int delivery_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret)
-{
-    struct ng_key key =
-        journal_key(JOURNAL_STATE, ng_str_of(DELIVERY_SPACE), ng_str_of(DELIVERY_CURSOR));
-    const struct ng_doc *doc = NULL;
-    int64_t seq = 0;
-    int rc = store_get(front->store, call, &key, 0, &doc);
-    if (rc == NG_OK && doc->revision > 0 && !doc->deleted && cursor_is_of(front, doc->body)) {
-        (void)json_integer(json_get(doc->body, "seq"), &seq);
-    }
-    *ret = (uint64_t)i64_max(seq, 0);
-    return rc;
-}
-
-int delivery_load_cursor(struct journal_front *front, struct call *call)
-{
-    uint64_t seq = 0;
-    int rc = delivery_stored_cursor(front, call, &seq);
-    if (rc == NG_OK && seq > 0) {
-        lock_take(&front->lock);
-        /* Keeps a later cursor in memory, so that skipped events are not read again. */
-        front->cursor = u64_max(seq, front->cursor);
-        front->stored = seq;
-        front->seen = u64_max(front->cursor, front->seen);
-        lock_release(&front->lock);
-    }
-    return rc;
-}
-
 /* ---- one round ---- */
 
 struct delivery_page {
     struct journal_front *front;
     struct call *call;
+    struct ng_event copies[DELIVERY_PAGE];
+    size_t events; /* copies */
+    size_t bytes;  /* of their data */
     struct ng_entry entries[DELIVERY_PAGE];
-    const struct ng_entry *list[DELIVERY_PAGE]; /* pointers to them */
+    const struct ng_entry *list[DELIVERY_PAGE]; /* pointers to them: those of interest */
     size_t count;
-    size_t events;
     uint64_t last_seq;
+    bool unknown; /* an event may be of interest to another gateway */
+    bool more;    /* the feed may have more */
     int rc;
 };
+
+/* Out of memory behind `count` events: those are delivered, then the next page begins. */
+static int delivery_cut(struct delivery_page *page, size_t count)
+{
+    if (count == 0) {
+        return call_no_memory(page->call);
+    }
+    page->call->arena.failed = false; /* no longer needed what did not fit */
+    page->call->arena.oom = false;
+    page->events = count;
+    page->last_seq = page->copies[count - 1].seq;
+    page->more = true;
+    return NG_OK;
+}
 
 static int delivery_event(void *user, const struct ng_event *event)
 {
     struct delivery_page *page = user;
-    if (delivery_wants(page->front, event->key.collection)) {
-        page->rc =
-            journal_entry_of_event(&page->call->arena, event, &page->entries[page->count]);
-        page->list[page->count] = &page->entries[page->count];
-        if (page->rc != NG_OK) {
-            return 1;
-        }
-        page->count++;
+    struct ng_event *copy = &page->copies[page->events];
+    *copy = *event;
+    copy->tool = str_make(NULL, 0);
+    struct ng_str *const texts[] = {
+        &copy->key.collection, &copy->key.space, &copy->key.id,
+        &copy->agent,          &copy->action,    &copy->data,
+    };
+    if (!journal_copy_texts(&page->call->arena, texts, NG_COUNT(texts))) {
+        page->rc = delivery_cut(page, page->events);
+        return 1;
     }
+    page->unknown = page->unknown || !delivery_wants(page->front, event->key.collection);
     page->events++;
+    page->bytes += event->data.len;
     page->last_seq = event->seq;
-    return page->events == DELIVERY_PAGE;
+    page->more = page->events == DELIVERY_PAGE || page->bytes >= DELIVERY_BYTES;
+    return page->more;
+}
+
+/* Makes entries of the events of interest. The list of the other gateways is read after the
+ * page: an event that they committed after they had entered its collection is then found in it.
+ */
+static int delivery_select(struct delivery_page *page)
+{
+    int rc = NG_OK;
+    if (page->unknown) {
+        rc = delivery_look_referenced(page->front, page->call, NULL);
+    }
+    for (size_t i = 0; rc == NG_OK && i < page->events; i++) {
+        struct ng_entry *entry = &page->entries[page->count];
+        if (!delivery_wants(page->front, page->copies[i].key.collection)) {
+            continue;
+        }
+        rc = journal_entry_of_event(&page->call->arena, &page->copies[i], entry);
+        if (rc == NG_OK) {
+            page->list[page->count++] = entry;
+        } else {
+            rc = delivery_cut(page, i);
+        }
+    }
+    return rc;
+}
+
+static int delivery_pass(struct journal_front *front, struct call *call,
+                         const struct ng_entry *const *entries, size_t count)
+{
+    const struct ng_journal *inner = front->inner;
+    if (inner->deliver_marked == NULL) {
+        return inner->deliver(front->db, &call->pub, entries, count);
+    }
+    int rc = inner->deliver_marked(front->db, &call->pub, ng_str_of(front->mark),
+                                   front->delivered, entries, count);
+    if (rc == NG_OK) {
+        front->delivered = u64_max(front->delivered, entries[count - 1]->seq);
+    }
+    return rc;
 }
 
 /* An entry that the journal refuses as invalid would block all later ones: logs and skips it.
@@ -204,8 +176,8 @@ static int delivery_send_singly(struct journal_front *front, struct call *call,
                                 const struct delivery_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
-        const struct ng_entry *entry = &page->entries[i];
-        int rc = front->inner->deliver(front->db, &call->pub, &entry, 1);
+        const struct ng_entry *entry = page->list[i];
+        int rc = delivery_pass(front, call, &entry, 1);
         if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
             log_write(NG_LOG_ERROR, "journal",
                       "event %.*s is skipped because the journal refuses it: %.*s",
@@ -230,7 +202,7 @@ static int delivery_send(struct journal_front *front, struct call *call,
     }
     rc = journal_keep_note(front, call, page->list, page->count);
     if (rc == NG_OK) {
-        rc = front->inner->deliver(front->db, &call->pub, page->list, page->count);
+        rc = delivery_pass(front, call, page->list, page->count);
     }
     if (rc == NG_EINVAL || rc == NG_ETOOLARGE) {
         rc = delivery_send_singly(front, call, page);
@@ -243,15 +215,39 @@ static void delivery_moved(struct journal_front *front, const struct delivery_pa
 {
     lock_take(&front->lock);
     for (size_t i = 0; i < page->count; i++) {
-        front->backlog -= page->entries[i].seq <= front->seen;
+        front->backlog -= page->list[i]->seq <= front->seen;
     }
     front->cursor = page->last_seq;
     front->seen = u64_max(front->cursor, front->seen);
-    /* Corrects the count, which misses events of other gateways. */
-    if (front->wanted <= front->cursor) {
+    if (!store_is_shared(front->store) && front->wanted <= front->cursor) {
         front->backlog = 0;
     }
     lock_release(&front->lock);
+}
+
+/* Shared documents: the events of this page, and of those behind it, are the backlog while it
+ * is delivered. */
+static void delivery_expect(struct journal_front *front, const struct delivery_page *page)
+{
+    if (!store_is_shared(front->store)) {
+        return;
+    }
+    lock_take(&front->lock);
+    for (size_t i = 0; i < page->count; i++) {
+        front->backlog += page->list[i]->seq > front->seen;
+    }
+    front->seen = u64_max(page->last_seq, front->seen);
+    lock_release(&front->lock);
+    if (page->more) {
+        delivery_count_newer(front);
+    }
+}
+
+/* Nothing was sent to the journal: is it still there? A round that succeeds says so. */
+static bool delivery_check_is_due(struct journal_front *front)
+{
+    return journal_degraded(front) ||
+           clock_monotonic_ns() - front->checked_ns >= (int64_t)DELIVERY_CHECK_MS * 1000000;
 }
 
 /* Delivers one page of the feed. *ret_more: there may be more. */
@@ -271,80 +267,47 @@ static int delivery_round(struct journal_front *front, struct call *call, bool *
     if (rc == NG_OK) {
         rc = page->rc;
     }
+    if (rc == NG_OK) {
+        rc = delivery_select(page);
+    }
     if (rc == NG_OK && page->count > 0) {
+        delivery_expect(front, page);
+        if (front->inner->mark != NULL && front->mark[0] == '\0') {
+            return delivery_check_journal(front, call, ret_more);
+        }
         rc = delivery_send(front, call, page);
+    } else if (rc != NG_OK) {
+        return rc;
+    }
+    bool lost = rc == NG_ECONFLICT && front->inner->mark != NULL;
+    if (page->events == 0 || lost) {
+        /* Notices the loss and the return of the journal also without events. */
+        call_reset_result(call);
+        rc = delivery_check_journal(front, call, ret_more);
+        *ret_more = *ret_more || (lost && rc == NG_OK); /* nothing of the page is delivered */
+        return rc;
     }
     if (rc != NG_OK) {
         return rc;
     }
-    *ret_more = page->events == DELIVERY_PAGE;
-    if (page->events == 0) {
-        /* Detects the loss and the return of the journal also without events. */
-        return front->remote ? front->inner->health(front->db, &call->pub) : NG_OK;
-    }
+    *ret_more = page->more;
     delivery_moved(front, page);
     /* Without a stored cursor events are delivered once more after a restart: harmless. */
-    bool due = page->count > 0 || page->last_seq - stored > DELIVERY_LAG_MAX;
-    return due ? delivery_store_cursor(front, call, page->last_seq) : NG_OK;
-}
-
-/* Counts events from before the watch, which belong to the backlog. */
-struct delivery_count {
-    struct journal_front *front;
-    uint64_t until, last_seq, last_wanted;
-    int64_t wanted;
-    uint32_t events;
-};
-
-static int delivery_count_event(void *user, const struct ng_event *event)
-{
-    struct delivery_count *count = user;
-    if (event->seq > count->until) {
-        return 1;
+    if (page->count > 0 || page->last_seq - stored > DELIVERY_LAG_MAX) {
+        rc = delivery_store_cursor(front, call, page->last_seq);
     }
-    count->events++;
-    count->last_seq = event->seq;
-    if (delivery_wants(count->front, event->key.collection)) {
-        count->wanted++;
-        count->last_wanted = event->seq;
+    if (rc == NG_OK && page->count == 0 && delivery_check_is_due(front)) {
+        rc = delivery_check_journal(front, call, ret_more);
     }
-    return 0;
-}
-
-static void delivery_count_older(struct journal_front *front, uint64_t since, uint64_t until)
-{
-    struct delivery_count count = {.front = front, .until = until, .last_seq = since};
-    int rc = NG_OK;
-    do {
-        struct call *call = call_new(front->gateway);
-        count.events = 0;
-        if (call == NULL) {
-            return;
-        }
-        call->may_block = true;
-        rc = store_changes(front->store, call, count.last_seq, DELIVERY_PAGE,
-                           delivery_count_event, &count);
-        call_unref(call);
-    } while (rc == NG_OK && count.events == DELIVERY_PAGE && count.wanted < DELIVERY_COUNT_MAX);
-    lock_take(&front->lock);
-    if (store_is_shared(front->store)) {
-        front->backlog = 0;
-    }
-    front->backlog += count.wanted;
-    front->wanted = u64_max(front->wanted, count.last_wanted);
-    lock_release(&front->lock);
+    return rc;
 }
 
 /* ---- shared documents ---- */
 
-/* Another gateway delivers: takes over its cursor, and fails if the journal is unreachable. */
+/* Another gateway delivers: fails if there is a backlog and the journal is unreachable. */
 static int delivery_follow(struct journal_front *front, struct call *call)
 {
-    int rc = delivery_load_cursor(front, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    delivery_count_older(front, front->cursor, UINT64_MAX);
+    delivery_count_newer(front);
     bool waits = journal_backlog(front) > 0;
     if (waits && front->inner->health != NULL) {
         return front->inner->health(front->db, &call->pub);
@@ -365,19 +328,19 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
         return rc;
     }
     front->follows = !mine && !asked;
+    /* The owner reloads the cursor, too: a flush of another gateway may have moved it. */
+    rc = delivery_load_cursor(front, call);
+    if (rc == NG_OK) {
+        /* Not only for unknown events: they have no number before this gateway knows them. */
+        rc = delivery_look_referenced(front, call, NULL);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
     if (front->follows) {
         return delivery_follow(front, call);
     }
-    /* The owner reloads the cursor, too: a flush of another gateway may have moved it, and a
-     * restore may have moved it back. */
-    rc = delivery_load_cursor(front, call);
-    if (rc == NG_OK) {
-        rc = delivery_round(front, call, ret_more);
-    }
-    if (rc != NG_OK) {
-        delivery_count_older(front, front->cursor, UINT64_MAX);
-    }
-    return rc;
+    return delivery_round(front, call, ret_more);
 }
 
 /* ---- the thread ---- */
@@ -420,6 +383,18 @@ static void delivery_succeeded(struct journal_front *front, bool more, uint64_t 
     }
 }
 
+struct call *delivery_set_current(struct journal_front *front, struct call *call)
+{
+    lock_take(&front->lock);
+    struct call *former = front->current;
+    front->current = call;
+    if (call != NULL && front->state == DELIVERY_STOPPING) {
+        call_cancel(call); /* the stop came between its test and this */
+    }
+    lock_release(&front->lock);
+    return former;
+}
+
 /* Runs one round in a call of its own, whose memory is freed afterwards. */
 static int delivery_step(struct journal_front *front, bool *ret_more)
 {
@@ -431,17 +406,18 @@ static int delivery_step(struct journal_front *front, bool *ret_more)
     }
     call->may_block = true;
     call->deadline_ns = clock_monotonic_ns() + (int64_t)DELIVERY_TIMEOUT_MS * 1000000;
+    (void)delivery_set_current(front, call);
     lock_take(&front->lock);
-    front->current = call;
     front->flush_tried = front->flush_asked;
     uint64_t ticket = front->flush_tried;
     lock_release(&front->lock);
-    int rc = store_is_shared(front->store)
-                 ? delivery_shared_round(front, call, ticket, ret_more)
-                 : delivery_round(front, call, ret_more);
-    lock_take(&front->lock);
-    front->current = NULL;
-    lock_release(&front->lock);
+    int rc = delivery_enter_referenced(front, call);
+    if (rc == NG_OK && store_is_shared(front->store)) {
+        rc = delivery_shared_round(front, call, ticket, ret_more);
+    } else if (rc == NG_OK) {
+        rc = delivery_round(front, call, ret_more);
+    }
+    (void)delivery_set_current(front, NULL);
     if (rc != NG_OK) {
         delivery_failed(front, call, rc);
     } else {
@@ -509,7 +485,7 @@ static void *delivery_run(void *user)
     uint64_t until = front->opened;
     lock_release(&front->lock);
     if (until > since && !store_is_shared(front->store)) {
-        delivery_count_older(front, since, until);
+        delivery_count_older(front, until);
     }
     lock_take(&front->lock);
     front->opened = 0;

@@ -11,6 +11,9 @@
 #include "journal.h"
 #include "journal_zone.h"
 
+#define DELIVERY_PAGE NG_DELIVERY_MAX /* events of one read of the feed */
+/* Hexadecimal digits of a mark, and a NUL. */
+#define DELIVERY_MARK_SIZE 33
 /* First wait after a failure, and the step of waits that a cancellation does not wake. */
 #define DELIVERY_WAIT_FIRST_MS 100
 
@@ -46,13 +49,14 @@ struct journal_front {
     struct lock lock;
     pthread_cond_t wake;   /* of the delivery */
     pthread_cond_t moved;  /* of flushers: a round has ended */
-    pthread_cond_t rwlock; /* of callers of journal_rwlock_lock() */
+    pthread_cond_t rwlock; /* of callers of journal_rwlock_lock() and journal_turn_take() */
     /* Under the lock: */
     enum delivery_state state;
-    size_t readers; /* holders of the shared lock */
-    bool exclusive; /* the exclusive lock is held or requested */
-    bool degraded;  /* the last round failed */
-    bool poll;      /* shared documents: this gateway has committed an event of interest */
+    size_t readers;    /* holders of the shared lock */
+    bool exclusive;    /* the exclusive lock is held or requested */
+    bool degraded;     /* the last round failed */
+    bool poll;         /* shared documents: this gateway has committed an event of interest */
+    struct call *turn; /* the one that has it: journal_turn_take() */
     struct call *current; /* the call of the delivery, to be cancelled by a stop */
     uint64_t failures;    /* rounds that failed since the start */
     uint64_t flush_asked; /* last ticket of a flush */
@@ -69,9 +73,14 @@ struct journal_front {
     size_t pin_count;
     atomic_llong keep_ms; /* journal.keep; 0: no limit */
     atomic_llong kept_ms; /* time of the last trim */
+    char *referenced;     /* NULL, or collections that any gateway references, between spaces */
     /* Used by the thread of the delivery only: */
-    int64_t poll_ms; /* wait until the next poll */
-    char **spaces;   /* sorted: the spaces noted for journal.keep */
+    int64_t poll_ms;               /* wait until the next poll */
+    int64_t checked_ns;            /* the last delivery_check_journal() */
+    char mark[DELIVERY_MARK_SIZE]; /* of the journal, if it is like the cursor's; else "" */
+    uint64_t delivered;            /* the last event that the journal took */
+    uint64_t entered;              /* collections of this gateway that are in the list of all */
+    char **spaces;                 /* sorted: the spaces noted for journal.keep */
     size_t space_count;
     bool follows; /* shared documents: another gateway delivers */
     int64_t
@@ -82,14 +91,40 @@ struct journal_front {
  * lease. Two owners for a moment are harmless: entries are delivered once by their event id. */
 int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine);
 
-/* The cursor in the database, of any gateway. */
+/* journal_cursor.c: the cursor in the database, of any gateway. */
 int delivery_stored_cursor(struct journal_front *front, struct call *call, uint64_t *ret);
-/* Continues at the stored cursor. Before delivery_start(). */
+/* Continues at the stored cursor. Before delivery_start(), then on its thread. */
 int delivery_load_cursor(struct journal_front *front, struct call *call);
+int delivery_store_cursor(struct journal_front *front, struct call *call, uint64_t seq);
+/* Compares the mark in the journal with that of the cursor. If the journal lost data, the
+ * delivery goes back to the last event that it has, and NG_EUNAVAILABLE tells so; *ret_more: it
+ * had no mark before. A journal without marks is asked for its health. */
+int delivery_check_journal(struct journal_front *front, struct call *call, bool *ret_more);
+
+/* journal_backlog.c: adds the events of interest behind the cursor, up to one, to the backlog.
+ */
+void delivery_count_older(struct journal_front *front, uint64_t until);
+/* Shared documents: adds those behind the last event that was counted. */
+void delivery_count_newer(struct journal_front *front);
+/* Shared documents: another gateway has moved the cursor from `from` to the present one. */
+void delivery_count_moved(struct journal_front *front, uint64_t from);
+
+/* journal_referenced.c: events of these collections become entries. Of this gateway: */
+bool delivery_declares(const struct journal_front *front, struct ng_str collection);
+/* Of any gateway on this database, as far as known. Not with the lock held. */
+bool delivery_wants(struct journal_front *front, struct ng_str collection);
+/* Reads which collections the other gateways reference. ret_grew: NULL, or whether there are
+ * new ones. */
+int delivery_look_referenced(struct journal_front *front, struct call *call, bool *ret_grew);
+/* Shared documents: enters the collections of this gateway into that list, before their first
+ * event. */
+int delivery_enter_referenced(struct journal_front *front, struct call *call);
+
+/* Makes a call the one that a stop cancels, and cancels it if that came before. Returns the
+ * former one. */
+struct call *delivery_set_current(struct journal_front *front, struct call *call);
 /* With the lock held: changes the state; asserts that the table above has the transition. */
 void delivery_enter(struct journal_front *front, enum delivery_state state);
-/* True if events of the collection become entries. */
-bool delivery_wants(const struct journal_front *front, struct ng_str collection);
 /* Watches the store and starts the thread. */
 int delivery_start(struct journal_front *front, struct call *call);
 /* With the lock held: waits until CLOCK_MONOTONIC reaches `until_ns` (false) or the condition
@@ -104,8 +139,16 @@ bool delivery_wait_until(pthread_cond_t *cond, struct lock *lock, int64_t until_
  */
 int journal_rwlock_lock(struct journal_front *front, struct call *call, bool exclusive);
 void journal_rwlock_unlock(struct journal_front *front, bool exclusive);
+/*
+ * The journal in documents does one dump, restore or removal of a checkpoint of this process at
+ * a time; writers hold the generation instead. Waits in the same way, and before
+ * journal_rwlock_lock(): a call that waits for its turn does not stop the delivery. For another
+ * journal both are no-ops.
+ */
+int journal_turn_take(struct journal_front *front, struct call *call);
+void journal_turn_release(struct journal_front *front);
 
-/* journal_merge.c: restore_over of struct ng_journal, after a flush. */
+/* journal_merge.c: restore_over of struct ng_journal, after a flush, in a turn. */
 int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_str space,
                   struct ng_str json, struct ng_str base);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "journal_entry.h"
@@ -31,17 +30,13 @@ int journal_documents_open(struct call *call, struct store *store,
         free(journal);
         return rc;
     }
-    lock_init(&journal->lock, LOCK_JOURNAL_DOCUMENTS);
     *ret = journal;
     return NG_OK;
 }
 
 void journal_documents_close(struct journal_documents *journal)
 {
-    if (journal != NULL) {
-        lock_done(&journal->lock);
-        free(journal);
-    }
+    free(journal);
 }
 
 static void journal_close_documents(void *journal)
@@ -131,6 +126,9 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
         .offset = timeline->offset,
         .with_text = true,
     };
+    if (store_is_shared(journal->store)) {
+        query.sort = ng_str_of("seq"); /* entries are written in any order */
+    }
     struct journal_rows rows = {.call = call, .row = row, .user = row_user};
     rc = store_query(journal->store, call, &query, journal_timeline_row, &rows, NULL);
     return rc != NG_OK ? rc : rows.rc;

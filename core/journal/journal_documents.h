@@ -10,7 +10,6 @@
 #ifndef NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
 #define NOTEGATE_CORE_JOURNAL_DOCUMENTS_H
 
-#include "core/base/lock.h"
 #include "core/store/store.h"
 #include "journal_zone.h"
 #include "notegate/journal.h"
@@ -31,8 +30,6 @@
 struct journal_documents {
     struct store *store;
     const struct journal_zone *zone;
-    /* Serializes restores and dumps of this process. Writers hold the generation instead. */
-    struct lock lock;
 };
 
 /* The present generation of a space, and the revision of its pointer. */
@@ -58,6 +55,10 @@ bool journal_try_again(struct call *call, int rc, int *tries);
 /* journal_append.c: deliver of struct ng_journal. */
 int journal_documents_deliver(void *user, struct ng_call *pub,
                               const struct ng_entry *const *entries, size_t count);
+
+/* journal_apart.c: the same, with documents that several gateways share. */
+int journal_append_apart(struct journal_documents *journal, struct call *call,
+                         const struct ng_entry *const *entries, size_t count);
 
 /* ---- between journal_documents.c and journal_snapshot.c ---- */
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "journal_documents.h"
@@ -193,43 +194,92 @@ static void journal_read_about(const struct ng_value *body, struct ng_entry *ent
     }
 }
 
+bool journal_copy_texts(struct arena *arena, struct ng_str *const *texts, size_t count)
+{
+    bool good = true;
+    for (size_t i = 0; i < count; i++) {
+        bool absent = texts[i]->data == NULL;
+        *texts[i] = arena_copy(arena, *texts[i]);
+        good = good && (absent || texts[i]->data != NULL);
+    }
+    return good;
+}
+
+/* Copies the texts of an entry: the event is borrowed, and the tree of its data is freed. */
+static int journal_entry_keep(struct arena *arena, struct ng_entry *entry)
+{
+    struct ng_str *const texts[] = {
+        &entry->event_id,   &entry->space,  &entry->agent, &entry->action,
+        &entry->collection, &entry->id,     &entry->title, &entry->status,
+        &entry->content,    &entry->source, &entry->data,
+    };
+    bool good = journal_copy_texts(arena, texts, NG_COUNT(texts));
+    struct ng_str *tags = arena_alloc(arena, entry->tag_count * sizeof(*tags));
+    for (size_t i = 0; good && tags != NULL && i < entry->tag_count; i++) {
+        tags[i] = arena_copy(arena, entry->tags[i]);
+        good = tags[i].data != NULL;
+    }
+    entry->tags = tags;
+    return good && tags != NULL ? NG_OK : NG_EINTERNAL;
+}
+
+static int journal_read_data(struct arena *arena, const struct ng_value *body,
+                             struct ng_entry *entry)
+{
+    int rc = journal_read_members(arena, body, entry);
+    journal_read_about(body, entry);
+    if (entry->kind == NG_ENTRY_MEMORY) {
+        entry->content = json_get_text(body, "content");
+    } else {
+        entry->content = utf8_cut_count(json_get_text(body, "summary"), NG_SUMMARY_MAX);
+    }
+    if (rc == NG_OK) {
+        rc = journal_rest(arena, body, &entry->data);
+    }
+    if (rc == NG_ETOOLARGE) {
+        log_write(NG_LOG_WARNING, "journal",
+                  "event %.*s is stored without its data, which have over %zu bytes",
+                  (int)entry->event_id.len, entry->event_id.data, JOURNAL_DATA_MAX);
+        rc = NG_OK;
+    }
+    return rc;
+}
+
 int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
                            struct ng_entry *ret)
 {
+    const struct ng_value *body = NULL;
+    struct arena tree;
+    int rc = NG_OK;
+    arena_init(&tree, JOURNAL_TREE_MAX);
     struct ng_entry entry = {
         .size = sizeof(entry),
         .kind = NG_ENTRY_REFERENCE,
-        .event_id = arena_printf(arena, "%lld-%llu", (long long)event->time_ms,
+        .event_id = arena_printf(&tree, "%lld-%llu", (long long)event->time_ms,
                                  (unsigned long long)event->seq),
         .seq = event->seq,
-        .space = arena_copy(arena, event->key.space),
+        .space = event->key.space,
         .time_ms = event->time_ms,
-        .agent = arena_copy(arena, event->agent),
-        .action = arena_copy(arena, event->action),
-        .collection = arena_copy(arena, event->key.collection),
-        .id = arena_copy(arena, event->key.id),
+        .agent = event->agent,
+        .action = event->action,
+        .collection = event->key.collection,
+        .id = event->key.id,
         .version = event->revision,
     };
-    struct ng_str text = arena_copy(arena, event->data);
-    if (entry.event_id.data == NULL || (event->data.data != NULL && text.data == NULL)) {
-        return NG_EINTERNAL;
+    if (entry.event_id.data == NULL) {
+        rc = NG_EINTERNAL;
+    } else if (event->data.len > 0) {
+        rc = json_parse(&tree, event->data, JSON_DEPTH_DEFAULT, &body, NULL);
     }
-    const struct ng_value *body = NULL;
-    int rc = NG_OK;
-    /* Data that does not parse is a bug of a plugin, but the event must not be lost. */
-    if (text.len > 0 && json_parse(arena, text, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK &&
-        body->type == NG_TYPE_OBJECT) {
-        rc = journal_read_members(arena, body, &entry);
-        journal_read_about(body, &entry);
-        if (entry.kind == NG_ENTRY_MEMORY) {
-            entry.content = json_get_text(body, "content");
-        } else {
-            entry.content = utf8_cut_count(json_get_text(body, "summary"), NG_SUMMARY_MAX);
-        }
-        if (rc == NG_OK) {
-            rc = journal_rest(arena, body, &entry.data);
-        }
+    if (rc == NG_EJSON) {
+        rc = NG_OK; /* a bug of a plugin, but the event must not be lost */
+    } else if (rc == NG_OK && json_is(body, NG_TYPE_OBJECT)) {
+        rc = journal_read_data(&tree, body, &entry);
     }
+    if (rc == NG_OK) {
+        rc = journal_entry_keep(arena, &entry);
+    }
+    arena_done(&tree);
     if (rc == NG_OK) {
         *ret = entry;
     }

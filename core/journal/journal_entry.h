@@ -15,7 +15,11 @@ void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
  * it is no entry. */
 int journal_entry_read(struct arena *arena, const struct ng_value *body, struct ng_str space,
                        struct ng_entry *ret);
-/* Makes the entry of an event (see journal.h). Texts are copied into the arena. */
+/* Copies texts into the arena; absent ones stay absent. False: out of memory. */
+bool journal_copy_texts(struct arena *arena, struct ng_str *const *texts, size_t count);
+/* Makes the entry of an event (see journal.h). Texts are copied into the arena, which keeps
+ * nothing else. Data that do not parse, or are too long for an entry, are left out.
+ * NG_EINTERNAL: out of memory. */
 int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
                            struct ng_entry *ret);
 /* True if `entry` is later than (version, seq): a reference only moves forward. */

@@ -17,6 +17,7 @@ static const struct ng_field journal_day_fields[] = {
     {"gen", NG_FIELD_NUMBER, 0},
     {"date", NG_FIELD_STRING, 0},
     {"agent", NG_FIELD_STRING, 0},
+    {"seq", NG_FIELD_NUMBER, 0},
 };
 
 static const struct ng_field journal_recall_fields[] = {
@@ -365,14 +366,19 @@ int journal_row(struct call *call, const struct ng_doc *row, struct ng_entry *re
                 struct ng_str *ret_date)
 {
     struct arena *arena = &call->arena;
-    struct ng_str json = arena_copy(arena, row->json);
-    struct ng_str space = arena_copy(arena, row->key.space);
-    struct ng_str content = arena_copy(arena, row->text);
-    if (json.data == NULL || (row->text.data != NULL && content.data == NULL)) {
-        return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
+    const struct ng_value *body = row->body;
+    struct ng_str space = row->key.space;
+    struct ng_str content = row->text;
+    int rc = NG_OK;
+    if (body == NULL) { /* else the row lives as long as the call */
+        struct ng_str json = arena_copy(arena, row->json);
+        space = arena_copy(arena, row->key.space);
+        content = arena_copy(arena, row->text);
+        if (json.data == NULL || (row->text.data != NULL && content.data == NULL)) {
+            return call_fail(call, NG_EINTERNAL, "out of memory for a journal entry");
+        }
+        rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, NULL);
     }
-    const struct ng_value *body = NULL;
-    int rc = json_parse(arena, json, JSON_DEPTH_DEFAULT, &body, NULL);
     if (rc == NG_OK) {
         rc = journal_entry_read(arena, body, space, ret);
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* journal_rwlock.c - shared/exclusive lock of the journal, with deadlines and cancellation. */
+/* journal_rwlock.c - shared/exclusive lock of the journal, and turns of long work on it, with
+ * deadlines and cancellation. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "journal_delivery.h"
+#include "journal_documents.h"
 
 /* With the mutex held: waits one step, because a cancellation does not signal. */
 static int rwlock_wait(struct journal_front *front, struct call *call)
@@ -13,7 +15,7 @@ static int rwlock_wait(struct journal_front *front, struct call *call)
     }
     if (call->deadline_ns != 0 && now >= call->deadline_ns) {
         return call_fail(call, NG_ETIMEOUT,
-                         "the journal is being restored; try again when that is done");
+                         "the journal is being saved or restored; try again when that is done");
     }
     (void)delivery_wait_until(&front->rwlock, &front->lock,
                               now + (int64_t)DELIVERY_WAIT_FIRST_MS * 1000000);
@@ -53,4 +55,31 @@ void journal_rwlock_unlock(struct journal_front *front, bool exclusive)
     }
     pthread_cond_broadcast(&front->rwlock);
     lock_release(&front->lock);
+}
+
+int journal_turn_take(struct journal_front *front, struct call *call)
+{
+    int rc = NG_OK;
+    if (front->inner != journal_documents_vtable()) {
+        return NG_OK;
+    }
+    lock_take(&front->lock);
+    while (rc == NG_OK && front->turn != NULL) {
+        rc = rwlock_wait(front, call);
+    }
+    if (rc == NG_OK) {
+        front->turn = call;
+    }
+    lock_release(&front->lock);
+    return rc;
+}
+
+void journal_turn_release(struct journal_front *front)
+{
+    if (front->inner == journal_documents_vtable()) {
+        lock_take(&front->lock);
+        front->turn = NULL;
+        pthread_cond_broadcast(&front->rwlock);
+        lock_release(&front->lock);
+    }
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/lock.h"
 #include "core/base/str.h"
 #include "journal_documents.h"
 #include "journal_entry.h"
@@ -101,8 +100,8 @@ static int journal_dump_part(struct journal_documents *journal, struct call *cal
     return rc;
 }
 
-static int journal_dump_locked(struct journal_documents *journal, struct call *call,
-                               struct ng_str space, struct ng_writer *writer)
+static int journal_dump_all(struct journal_documents *journal, struct call *call,
+                            struct ng_str space, struct ng_writer *writer)
 {
     struct journal_generation generation;
     struct ng_str summary = {NULL, 0};
@@ -138,9 +137,7 @@ int journal_snapshot_dump(void *user, struct ng_call *pub, struct ng_str space,
     struct ng_writer writer;
     buf_init(&buf, JOURNAL_DUMP_MAX);
     json_writer_init(&writer, &buf);
-    lock_take(&journal->lock);
-    int rc = journal_dump_locked(journal, call, space, &writer);
-    lock_release(&journal->lock);
+    int rc = journal_dump_all(journal, call, space, &writer);
     if (rc == NG_OK && buf.rc != NG_OK) {
         rc = call_fail(call, buf.rc,
                        "the journal of the space is larger than the maximum of a checkpoint, "
@@ -403,7 +400,6 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     if (format == NULL || !str_is(format->text, JOURNAL_FORMAT)) {
         return journal_damaged(call, "its format is not " JOURNAL_FORMAT);
     }
-    lock_take(&journal->lock);
     int rc = journal_generation_get(journal, call, space, &generation);
     /* Leftovers of an interrupted restore would mix with this one. */
     if (rc == NG_OK) {
@@ -416,7 +412,6 @@ static int journal_restore_tree(struct journal_documents *journal, struct call *
     if (rc == NG_OK) {
         rc = journal_generation_move(journal, call, space, &generation, &move);
     }
-    lock_release(&journal->lock);
     /* The next restore sweeps the former generation: a failure of that must not fail this call.
      */
     return rc;

@@ -81,6 +81,8 @@ static inline const struct ng_value *json_first(const struct ng_value *value)
 }
 /* NG_EINVAL: not a number, has a fraction (1.0 and 1e2 are integers), or does not fit. */
 int json_integer(const struct ng_value *number, int64_t *ret);
+/* The value of a member that json_integer() takes, else 0. */
+int64_t json_get_integer(const struct ng_value *object, const char *name);
 double json_double(const struct ng_value *number);
 /* Equal as JSON values: 1 and 1.0 are, member order does not count. Exact for numbers of any
  * length. */

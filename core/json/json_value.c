@@ -58,6 +58,13 @@ struct ng_str json_get_text(const struct ng_value *object, const char *name)
     return value->text;
 }
 
+int64_t json_get_integer(const struct ng_value *object, const char *name)
+{
+    int64_t value = 0;
+    (void)json_integer(json_get(object, name), &value);
+    return value;
+}
+
 bool json_has_text(const struct ng_value *array, struct ng_str text)
 {
     const struct ng_value *at = NULL;

@@ -2,9 +2,9 @@
 /* keys.c - the documents of the keys: reads them, follows their events, and adds new ones. */
 #include <stdlib.h>
 
-#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
@@ -30,8 +30,9 @@ struct ng_key keys_document(struct ng_str id)
 
 /* ---- reading documents ---- */
 
-/* Puts a document into the table: its key is new, or was revoked. */
-static void keys_apply(struct keys *keys, const struct ng_doc *doc)
+/* Puts a document into the table: its key is new, or was revoked. read: the number of the read
+ * that found it. */
+static void keys_apply(struct keys *keys, const struct ng_doc *doc, uint64_t read)
 {
     struct key *key = NULL;
     int rc = key_read(doc, &key);
@@ -54,6 +55,10 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     } else {
         atomic_store(&keys->stale, true);
     }
+    entry = *keys_place(keys, doc->key.id);
+    if (entry != NULL) {
+        entry->found_read = u64_max(entry->found_read, read);
+    }
     rwlock_release(&keys->lock);
     key_unref(key);
     if (rc != NG_OK) {
@@ -63,18 +68,33 @@ static void keys_apply(struct keys *keys, const struct ng_doc *doc)
     }
 }
 
+struct keys_read {
+    struct keys *keys;
+    struct key_log *log; /* changes to look for */
+    uint64_t number;     /* of keys->reads */
+    uint32_t rows;
+};
+
 static int apply_row(void *user, const struct ng_doc *row)
 {
-    keys_apply(user, row);
+    struct keys_read *read = user;
+    read->rows++;
+    keys_apply(read->keys, row, read->number);
+    key_log_saw(read->log, row);
     return 0;
 }
 
-static int keys_read_all(struct keys *keys, struct call *call)
+/* log: as it was before; the rows mark the changes that they show. A key in force whose
+ * document is gone does not work any more. */
+static int keys_read_all(struct keys *keys, struct call *call, struct key_log *log)
 {
+    struct keys_read read = {.keys = keys, .log = log};
+    size_t removed = 0;
     atomic_store(&keys->stale, false);
     rwlock_write(&keys->lock);
     size_t before = keys->unreadable;
     keys->unreadable = 0;
+    read.number = ++keys->reads;
     rwlock_release(&keys->lock);
     struct ng_query query = {
         .size = sizeof(query),
@@ -82,7 +102,7 @@ static int keys_read_all(struct keys *keys, struct call *call)
         .space = ng_str_of(KEYS_SPACE),
         .limit = 2 * KEYS_MAX,
     };
-    int rc = store_query(keys->gateway->store, call, &query, apply_row, keys, NULL);
+    int rc = store_query(keys->gateway->store, call, &query, apply_row, &read, NULL);
     rwlock_write(&keys->lock);
     if (rc == NG_OK) {
         /* Only after the ones found now were counted: `active` must not be 0 in between. */
@@ -91,13 +111,20 @@ static int keys_read_all(struct keys *keys, struct call *call)
         keys->unreadable += before;
         atomic_store(&keys->stale, true);
     }
+    if (rc == NG_OK && read.rows < query.limit) {
+        removed = keys_remove_missing(keys, log, read.number);
+    }
     rwlock_release(&keys->lock);
+    if (removed > 0) {
+        log_write(NG_LOG_WARNING, "keys",
+                  "%zu keys do not work any more: their documents are gone", removed);
+    }
     return rc;
 }
 
 static int follow_step(struct ng_call *pub, void *user)
 {
-    return keys_read_all(user, call_of(pub));
+    return keys_look(user, call_of(pub));
 }
 
 static void follow_done(struct call *call, void *user)
@@ -110,7 +137,7 @@ static void follow_done(struct call *call, void *user)
     call_unref(call);
 }
 
-/* Reads a key that another gateway on the same documents made. */
+/* Reads a key whose document this process wrote and the table does not have. */
 static void keys_follow(struct keys *keys)
 {
     if (atomic_exchange(&keys->stale, true)) {
@@ -134,66 +161,43 @@ bool keys_not_loaded(const struct keys *keys)
     return keys != NULL && atomic_load_explicit(&keys->not_loaded, memory_order_acquire);
 }
 
-static int keys_read_first(struct keys *keys, struct call *call)
+/* Reads all keys, and remembers up to which change. */
+static int keys_load(struct keys *keys, struct call *call, uint64_t changes,
+                     struct key_log *log)
 {
-    int rc = keys_read_all(keys, call);
-    if (rc == NG_OK && atomic_exchange(&keys->not_loaded, false)) {
+    int rc = keys_read_all(keys, call, log);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (key_log_all_seen(log) || atomic_fetch_add(&keys->unseen_reads, 1) >= KEYS_UNSEEN_MAX) {
+        atomic_store(&keys->seen_log, changes);
+        atomic_store(&keys->unseen_reads, 0);
+    }
+    if (atomic_exchange(&keys->not_loaded, false)) {
         atomic_fetch_sub(&keys->active, 1);
         log_write(NG_LOG_INFO, "keys", "%zu keys were read", keys_count(keys));
     }
-    return rc;
-}
-
-static int look_row(void *user, const struct ng_doc *row)
-{
-    struct keys *keys = user;
-    rwlock_read(&keys->lock);
-    bool known = *keys_place(keys, row->key.id) != NULL;
-    rwlock_release(&keys->lock);
-    if (!known) {
-        atomic_store(&keys->stale, true);
-        return 0;
-    }
-    struct key *key = NULL;
-    int rc = key_read(row, &key);
-    if (rc == NG_EINTERNAL) {
-        atomic_store(&keys->stale, true);
-    } else if (rc == NG_OK && atomic_load(&key->revoked)) {
-        keys_apply(keys, row);
-    }
-    key_unref(key);
-    return 0;
+    return NG_OK;
 }
 
 int keys_look(struct keys *keys, struct call *call)
 {
+    uint64_t changes = 0;
+    struct key_log log;
     if (keys == NULL) {
         return NG_OK;
     }
-    int64_t now = clock_unix_ms();
-    if (keys_not_loaded(keys)) {
-        return keys_read_first(keys, call);
+    /* Not the feed: its numbers may be waiting for a gateway that died. Before the keys, so
+     * that none that changes meanwhile is missed. */
+    int rc = keys_read_log(keys, call, &changes, &log);
+    if (rc != NG_OK) {
+        return rc;
     }
-    /* By time, not by the feed of changes, which may be waiting for a gateway that died. */
-    struct ng_term since = {
-        .field = ng_str_of("updated"),
-        .op = NG_TERM_GE,
-        .number = (double)(atomic_load(&keys->looked_ms) - KEYS_SKEW_MS),
-    };
-    struct ng_query query = {
-        .size = sizeof(query),
-        .collection = ng_str_of(KEYS_COLLECTION),
-        .space = ng_str_of(KEYS_SPACE),
-        .terms = &since,
-        .term_count = 1,
-        .limit = 2 * KEYS_MAX,
-    };
-    int rc = store_query(keys->gateway->store, call, &query, look_row, keys, NULL);
-    if (rc == NG_OK) {
-        atomic_store(&keys->looked_ms, now);
-        rc = keys_read_again(keys, call);
+    if (!keys_not_loaded(keys) && changes == atomic_load(&keys->seen_log) &&
+        !atomic_load(&keys->stale)) {
+        return NG_OK;
     }
-    return rc;
+    return keys_load(keys, call, changes, &log);
 }
 
 void keys_look_now(struct keys *keys, struct call *call)
@@ -215,7 +219,7 @@ int keys_read_again(struct keys *keys, struct call *call)
     if (keys == NULL || !atomic_load(&keys->stale)) {
         return NG_OK;
     }
-    return keys_read_all(keys, call);
+    return keys_look(keys, call);
 }
 
 /* On the committing thread, before the change is answered. */
@@ -269,8 +273,11 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
         rc = keys_declare_uses(keys, call);
     }
     if (rc == NG_OK) {
-        keys->looked_ms = clock_unix_ms();
-        rc = keys_read_all(keys, call);
+        rc = keys_declare_log(keys, call);
+    }
+    if (rc == NG_OK) {
+        atomic_store(&keys->seen_log, UINT64_MAX); /* none yet: all keys are read */
+        rc = keys_look(keys, call);
     }
     if (store_is_shared(gateway->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
         call_reset_result(call);
@@ -299,14 +306,20 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
 
 /* ---- changing ---- */
 
+struct new_key {
+    const struct key *key;
+    struct key_log_entry *logged;
+};
+
 static int write_new(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
                      void *user)
 {
+    const struct new_key *made = user;
     struct buf json;
-    (void)present;
     (void)pub;
     buf_init(&json, KEY_JSON_MAX);
-    int rc = key_write(user, &json);
+    int rc = key_write(made->key, &json);
+    key_log_set(made->logged, present, false);
     if (rc == NG_OK) {
         rc = store_draft_json(next, buf_str(&json));
     }
@@ -317,12 +330,25 @@ static int write_new(struct ng_call *pub, const struct ng_doc *present, struct n
 int keys_remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
                     void *user)
 {
+    struct key_log_entry *logged = user;
+    bool is_there = present->revision != 0 && !present->deleted;
     (void)pub;
-    (void)user;
-    if (present->revision != 0 && !present->deleted) {
+    if (is_there) {
         store_draft_delete(next);
     }
+    if (logged != NULL && is_there) {
+        key_log_set(logged, present, true);
+    } else if (logged != NULL) {
+        logged->revision = 0;
+    }
     return NG_OK;
+}
+
+static struct ng_change keys_removal(struct ng_key document, struct key_log_entry *logged)
+{
+    struct ng_change change = {
+        .size = sizeof(change), .key = document, .fn = keys_remove_old, .user = logged};
+    return change;
 }
 
 /* Enters the key into the table, not in force yet. ret_old: the revoked key that it replaces
@@ -379,17 +405,22 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str old_id = ng_str_of(old != NULL ? old->id : NULL);
-    const struct ng_change changes[] = {
-        {.size = sizeof(changes[0]),
-         .key = keys_document(ng_str_of(key->id)),
-         .fn = write_new,
-         .user = key,
-         .has_expected = true},
-        {.size = sizeof(changes[0]), .key = keys_document(old_id), .fn = keys_remove_old},
-        {.size = sizeof(changes[0]), .key = keys_use_document(old_id), .fn = keys_remove_old},
-    };
-    size_t count = old != NULL ? NG_COUNT(changes) : 1;
+    struct key_log log = {.count = 1};
+    memcpy(log.items[0].id, key->id, sizeof(key->id));
+    struct new_key made = {key, &log.items[0]};
+    struct ng_change changes[4] = {{.size = sizeof(changes[0]),
+                                    .key = keys_document(ng_str_of(key->id)),
+                                    .fn = write_new,
+                                    .user = &made,
+                                    .has_expected = true}};
+    size_t count = 1;
+    if (old != NULL) {
+        struct key_log_entry *gone = &log.items[log.count++];
+        memcpy(gone->id, old->id, sizeof(gone->id));
+        changes[count++] = keys_removal(keys_document(ng_str_of(old->id)), gone);
+        changes[count++] = keys_removal(keys_use_document(ng_str_of(old->id)), NULL);
+    }
+    changes[count++] = keys_log_change(&log);
     rc = store_write_wait(keys->gateway->store, call, changes, count);
     keys_end_reserve(keys, key, old, rc);
     key_unref(old);

@@ -80,9 +80,12 @@ int keys_list(struct keys *keys, struct call *call, struct key ***ret, size_t *r
 /* The keys could not be read yet, because the database cannot be reached; keys_active() is not
  * 0 then. NULL: false. Takes no lock. */
 bool keys_not_loaded(const struct keys *keys);
-/* Reads the changes that other gateways made to shared documents. Runs on a worker,
+/* Reads the changes that gateways made to the keys, if there are any. Runs on a worker,
  * repeatedly. */
 int keys_look(struct keys *keys, struct call *call);
+/* The same for a call that needs the newest keys; if that fails, the known ones count.
+ * Documents that are not shared: keys_read_again(). */
+void keys_look_now(struct keys *keys, struct call *call);
 /* Retries the changes that could not be read. On workers. */
 int keys_read_again(struct keys *keys, struct call *call);
 

@@ -15,6 +15,7 @@
 
 struct revocation {
     int64_t now_ms;
+    struct key_log_entry *logged;
     bool before; /* another call revoked it first */
 };
 
@@ -35,7 +36,9 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
         return NG_ENOTFOUND;
     }
     revocation->before = json_get(present->body, "revoked") != NULL;
+    key_log_set(revocation->logged, present, false);
     if (revocation->before) {
+        revocation->logged->revision = 0;
         return NG_OK;
     }
     buf_init(&json, KEY_JSON_MAX);
@@ -109,12 +112,14 @@ static struct key *find_remaining(struct keys *keys, const struct key *going,
 static int revoke_beside(struct keys *keys, struct call *call, const struct key *key,
                          const struct key *other, bool *ret_gone)
 {
-    struct revocation revocation = {.now_ms = clock_unix_ms()};
+    struct key_log log = {.count = 1};
+    struct revocation revocation = {.now_ms = clock_unix_ms(), .logged = &log.items[0]};
     struct remaining_key remaining = {.revocation = &revocation};
     struct result before = call->staged;
-    struct ng_change changes[2];
+    struct ng_change changes[3];
     size_t count = 1;
     memset(changes, 0, sizeof(changes));
+    memcpy(log.items[0].id, key->id, sizeof(key->id));
     changes[0].size = sizeof(changes[0]);
     changes[0].key = keys_document(ng_str_of(key->id));
     changes[0].fn = write_revoked;
@@ -127,6 +132,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
         changes[1].user = &remaining;
         count = 2;
     }
+    changes[count++] = keys_log_change(&log);
     int rc = store_write_wait(keys->gateway->store, call, changes, count);
     *ret_gone = rc == NG_ECONFLICT && remaining.gone;
     if (*ret_gone) {

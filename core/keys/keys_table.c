@@ -35,6 +35,7 @@ bool keys_enter(struct keys *keys, struct key *key, bool committed)
     }
     entry->key = key;
     entry->committed = committed;
+    entry->committed_read = keys->reads;
     *place = entry;
     keys->count++;
     if (committed && !atomic_load(&key->revoked)) {
@@ -60,10 +61,55 @@ void keys_remove(struct keys *keys, struct ng_str id)
     free(entry);
 }
 
+/* Whether a key in force is gone. A key that is not in force yet is being stored. */
+static bool is_missing(const struct key_entry *entry, const struct key_log *log, uint64_t read)
+{
+    bool is_new = entry->found_read == 0 && read - entry->committed_read < KEYS_UNSEEN_MAX;
+    return entry->committed && entry->committed_read < read && entry->found_read < read &&
+           !(is_new && key_log_waits_for(log, entry->key->id));
+}
+
+/* The entries of all buckets in turn, from NULL to NULL. *bucket: the next one; 0 at first. */
+static struct key_entry *next_entry(struct keys *keys, const struct key_entry *entry,
+                                    size_t *bucket)
+{
+    struct key_entry *next = NULL;
+    if (entry != NULL) {
+        next = entry->next;
+    }
+    while (next == NULL && *bucket < KEYS_BUCKETS) {
+        next = keys->buckets[(*bucket)++];
+    }
+    return next;
+}
+
+size_t keys_remove_missing(struct keys *keys, const struct key_log *log, uint64_t read)
+{
+    size_t bucket = 0;
+    size_t removed = 0;
+    struct key_entry *entry = next_entry(keys, NULL, &bucket);
+    while (entry != NULL) {
+        struct key_entry *next = next_entry(keys, entry, &bucket);
+        if (is_missing(entry, log, read)) {
+            /* The last one is counted until the next read: while a backup is being restored
+             * there is none for a moment, and the gateway must not be open to all. */
+            if (!atomic_load(&entry->key->revoked) && atomic_load(&keys->active) == 1) {
+                keys->unreadable++;
+                atomic_fetch_add(&keys->active, 1);
+            }
+            keys_remove(keys, ng_str_of(entry->key->id));
+            removed++;
+        }
+        entry = next;
+    }
+    return removed;
+}
+
 void keys_commit(struct keys *keys, struct key_entry *entry)
 {
     if (!entry->committed) {
         entry->committed = true;
+        entry->committed_read = keys->reads;
         if (!atomic_load(&entry->key->revoked)) {
             atomic_fetch_add(&keys->active, 1);
         }
@@ -83,15 +129,15 @@ void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms)
 
 struct key_entry *keys_oldest_revoked(struct keys *keys)
 {
+    size_t bucket = 0;
     struct key_entry *oldest = NULL;
-    for (size_t i = 0; i < KEYS_BUCKETS; i++) {
-        for (struct key_entry *entry = keys->buckets[i]; entry != NULL; entry = entry->next) {
-            struct key *key = entry->key;
-            if (entry->committed && !entry->leaving && atomic_load(&key->revoked) &&
-                (oldest == NULL ||
-                 atomic_load(&key->revoked_ms) < atomic_load(&oldest->key->revoked_ms))) {
-                oldest = entry;
-            }
+    for (struct key_entry *entry = next_entry(keys, NULL, &bucket); entry != NULL;
+         entry = next_entry(keys, entry, &bucket)) {
+        struct key *key = entry->key;
+        if (entry->committed && !entry->leaving && atomic_load(&key->revoked) &&
+            (oldest == NULL ||
+             atomic_load(&key->revoked_ms) < atomic_load(&oldest->key->revoked_ms))) {
+            oldest = entry;
         }
     }
     return oldest;

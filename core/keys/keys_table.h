@@ -10,8 +10,11 @@
 #define KEY_JSON_MAX ((size_t)256 * 1024)
 
 #define KEYS_ACTION_REVOKED "revoked"
-/* Tolerated difference between the clocks of gateways plus the delay of a commit. */
-#define KEYS_SKEW_MS 120000
+/* Keys in the log of changes. */
+#define KEY_LOG_MAX 64
+/* So often the keys are read once more if they do not show a change of the log: a transaction
+ * on several shards of a database does not become visible on all of them at once. */
+#define KEYS_UNSEEN_MAX 16
 #define KEYS_BUCKETS 4096
 /* Hashes that can be computed at the same time without an allocation. */
 #define KEYS_HASHERS 8
@@ -20,6 +23,9 @@ struct key_entry {
     struct key *key; /* a reference */
     bool committed;  /* its document is on disk: it is in force */
     bool leaving;    /* revoked, and about to be replaced by a new key in a full table */
+    /* Numbers of keys->reads: the latest one that had begun when it came into force, and the
+     * latest one that found its document. */
+    uint64_t committed_read, found_read;
     struct key_entry *next;
 };
 
@@ -37,11 +43,15 @@ struct keys {
     atomic_bool stale;    /* a change could not be read yet */
     atomic_bool not_loaded;      /* no key was read yet: the database cannot be reached */
     atomic_bool uses_not_loaded; /* no time of last use was read yet */
-    _Atomic int64_t looked_ms;   /* Unix time of the last keys_look() */
+    _Atomic uint64_t seen_log;   /* revision of the log up to which all keys were read */
+    atomic_uint unseen_reads;    /* in a row, without all that the log names */
     size_t unreadable;           /* documents; under the lock */
+    uint64_t reads;              /* of all documents, that have begun; under the lock */
     struct hasher hashers[KEYS_HASHERS];
     unsigned char unknown_hash[KEY_HASH_BYTES]; /* random; compared for an unknown id */
 };
+
+struct key_log;
 
 /* Makes the hashers and the unknown_hash. NG_EINTERNAL: out of memory. */
 int keys_open_table(struct keys *keys);
@@ -54,6 +64,10 @@ struct key_entry **keys_place(struct keys *keys, struct ng_str id);
 /* Takes over the reference. False: out of memory, or the id is there. */
 bool keys_enter(struct keys *keys, struct key *key, bool committed);
 void keys_remove(struct keys *keys, struct ng_str id);
+/* The number of those removed whose document the complete read of this number did not find,
+ * though they were in force before it began. log: as it was before. A new key that it names,
+ * and no read has found, stays for some more of them. */
+size_t keys_remove_missing(struct keys *keys, const struct key_log *log, uint64_t read);
 /* Puts the key in force: its document is on disk. */
 void keys_commit(struct keys *keys, struct key_entry *entry);
 /* Marks the key as revoked. */
@@ -76,11 +90,42 @@ struct ng_str key_maker(struct call *call);
 
 /* keys.c */
 struct ng_key keys_document(struct ng_str id);
-/* keys_look() on shared documents, keys_read_again() on others; a failure is ignored. */
-void keys_look_now(struct keys *keys, struct call *call);
+
+/* keys_log.c: one change of a key, as the log has it: one document for all gateways, whose
+ * revision grows with each change of a key. */
+struct key_log_entry {
+    char id[KEY_ID_LEN + 1];
+    uint64_t revision; /* of the key's document, after the change; 0: no change */
+    bool gone;         /* it was deleted */
+    bool seen;         /* the keys that were read contain it */
+};
+
+struct key_log {
+    struct key_log_entry items[KEY_LOG_MAX];
+    size_t count;
+};
+
+int keys_declare_log(struct keys *keys, struct call *call);
+/* For change functions: the document changes from `present`. */
+void key_log_set(struct key_log_entry *entry, const struct ng_doc *present, bool gone);
+/* The change of the log: follows those of the keys in the same array, whose
+ * functions fill `log`. */
+struct ng_change keys_log_change(struct key_log *log);
+/* *ret_revision: grows with each change of a key by any gateway. */
+int keys_read_log(struct keys *keys, struct call *call, uint64_t *ret_revision,
+                  struct key_log *ret);
+void key_log_read(const struct ng_doc *doc, struct key_log *ret);
+/* A row of the keys' documents was read. */
+void key_log_saw(struct key_log *log, const struct ng_doc *row);
+bool key_log_all_seen(const struct key_log *log);
+/* Does the log name a change of this key that no row has shown? */
+bool key_log_waits_for(const struct key_log *log, const char *id);
+
+/* keys.c */
 /* An audit line about a key. */
 void keys_audit(const char *what, const struct key *key, const struct call *call);
-/* A change function: deletes the document if it exists. */
+/* A change function: deletes the document if it exists. user: a struct key_log_entry, or NULL.
+ */
 int keys_remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
                     void *user);
 

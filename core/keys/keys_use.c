@@ -15,6 +15,9 @@
 #define USE_STEP_MS 1000
 #define USE_JSON_MAX 128
 #define USE_DEPTH 2
+/* A stored use that is further ahead of the clock counts as wrong. Times of last use are shown,
+ * and decide nothing. */
+#define USE_AHEAD_MS 120000
 /* Time limit for keys_store_last(). */
 #define USE_LAST_MS 5000
 
@@ -38,7 +41,7 @@ int keys_declare_uses(struct keys *keys, struct call *call)
 
 bool key_use_is_newer(int64_t known_ms, int64_t other_ms, int64_t now_ms)
 {
-    int64_t most = now_ms + KEYS_SKEW_MS;
+    int64_t most = now_ms + USE_AHEAD_MS;
     return other_ms <= most && (other_ms > known_ms || known_ms > most);
 }
 
@@ -211,6 +214,9 @@ static int store_due(struct keys *keys, struct call *call)
 
 int keys_upkeep(struct keys *keys, struct call *call)
 {
+    if (keys != NULL && store_is_shared(keys->gateway->store)) {
+        atomic_store(&keys->stale, true); /* gateways of earlier versions count no changes */
+    }
     int rc = keys_read_again(keys, call);
     if (keys == NULL || keys_not_loaded(keys)) {
         return rc;

@@ -41,6 +41,7 @@ int store_open(struct call *call, const struct ng_documents *backend,
         return rc;
     }
     table_init(&store->table);
+    results_init(&store->results);
     rwlock_init(&store->collections_lock, LOCK_STORE_COLLECTIONS);
     lock_init(&store->watch_lock, LOCK_STORE_WATCH);
     lock_init(&store->idle_lock, LOCK_STORE_IDLE);
@@ -72,6 +73,7 @@ void store_close(struct store *store)
     store->backend->close(store->db);
     lock_done(&store->order);
     table_done(&store->table);
+    results_done(&store->results);
     rwlock_done(&store->collections_lock);
     lock_done(&store->watch_lock);
     lock_done(&store->idle_lock);
@@ -108,6 +110,19 @@ static int row_copy_take(void *user, const struct ng_doc *row)
     return 1;
 }
 
+/* The newest revision, as the backend's confirm() gives it. */
+#define REVISION_CONFIRMED UINT64_MAX
+
+static int store_ask(struct store *store, struct call *call, const struct ng_key *key,
+                     uint64_t revision, struct abi_given *given)
+{
+    const struct ng_documents *backend = store->backend;
+    if (revision == REVISION_CONFIRMED) {
+        return backend->confirm(store->db, &call->pub, key, abi_give_row, given);
+    }
+    return backend->get(store->db, &call->pub, key, revision, abi_give_row, given);
+}
+
 /* One revision from the backend as a version with a reference. */
 static int store_fetch(struct store *store, struct call *call, const struct ng_key *key,
                        uint64_t revision, struct version **ret)
@@ -116,9 +131,10 @@ static int store_fetch(struct store *store, struct call *call, const struct ng_k
     struct result before = call->staged;
     struct abi_given given = {
         .backend = store->backend->name, .to.row = row_copy_take, .user = &copy};
-    int rc = store->backend->get(store->db, &call->pub, key, revision, abi_give_row, &given);
+    bool newest = revision == 0 || revision == REVISION_CONFIRMED;
+    int rc = store_ask(store, call, key, revision, &given);
     rc = abi_given_end(call, &given, rc);
-    if (rc == NG_ENOTFOUND && revision == 0) {
+    if (rc == NG_ENOTFOUND && newest) {
         call->staged = before; /* a missing document is no failure */
         copy.version = version_of_nothing(key);
         if (copy.version != NULL) {
@@ -155,7 +171,10 @@ int store_load_now(struct store *store, struct call *call, struct cached_doc *ca
         return rc;
     }
     struct version *version = NULL;
-    rc = store_fetch(store, call, key, 0, &version);
+    lock_take(&table->lock);
+    bool confirm = cached->doubted;
+    lock_release(&table->lock);
+    rc = store_fetch(store, call, key, confirm ? REVISION_CONFIRMED : 0, &version);
     if (rc != NG_OK) {
         return rc;
     }
@@ -280,24 +299,112 @@ static int store_check_query(struct store *store, struct call *call,
         return call_fail(call, NG_EINVAL, "a query has %zu conditions, it may have %d",
                          query->term_count, NG_TERMS_MAX);
     }
-    return store_needs_worker(store, call);
+    return NG_OK;
+}
+
+/* A query or a search, and where its answer goes. */
+struct store_listing {
+    const struct ng_query *query;
+    const struct ng_search *search; /* NULL: a query */
+    ng_row_fn *row;
+    void *user;
+    uint64_t *ret_total;
+};
+
+static void listing_end(const struct store_listing *listing, uint64_t total, bool at_least)
+{
+    if (listing->query->want_total && listing->ret_total != NULL) {
+        *listing->ret_total = total;
+    }
+    if (listing->search != NULL && listing->search->at_least != NULL) {
+        *listing->search->at_least = at_least;
+    }
+}
+
+/* From a kept result. The rows live until the call ends. */
+static int listing_kept(struct call *call, const struct store_listing *listing,
+                        struct store_result *result)
+{
+    if (call_pin(call, result_unref, result) != NG_OK) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    results_give(result, listing->row, listing->user);
+    listing_end(listing, result->total, result->at_least);
+    return NG_OK;
+}
+
+/* From the backend. */
+static int listing_read(struct store *store, struct call *call,
+                        const struct store_listing *listing, struct store_ask *ask)
+{
+    struct abi_given given = {.backend = store->backend->name};
+    uint64_t total = 0;
+    bool at_least = false;
+    int rc;
+    given.to.row = listing->row;
+    given.user = listing->user;
+    if (ask->collect != NULL) {
+        given.to.row = results_row;
+        given.user = ask;
+    }
+    if (listing->search == NULL) {
+        rc = store->backend->query(store->db, &call->pub, listing->query, abi_give_row, &given,
+                                   &total);
+    } else {
+        struct ng_search search = *listing->search;
+        search.at_least = &at_least;
+        rc = store->backend->search(store->db, &call->pub, &search, abi_give_row, &given,
+                                    &total);
+    }
+    rc = abi_given_end(call, &given, rc);
+    results_keep(&store->results, ask, total, at_least, rc == NG_OK);
+    if (rc == NG_OK) {
+        listing_end(listing, total, at_least);
+    }
+    return rc;
+}
+
+static int store_list(struct store *store, struct call *call,
+                      const struct store_listing *listing)
+{
+    struct store_ask ask;
+    struct store_result *result = NULL;
+    ask.collect = NULL;
+    ask.row = listing->row;
+    ask.user = listing->user;
+    if (!store->shared && results_find(&store->results, listing->query, listing->search,
+                                       call->may_block, &ask, &result)) {
+        (void)atomic_fetch_add_explicit(&store->hits, 1, memory_order_relaxed);
+        return listing_kept(call, listing, result);
+    }
+    int rc = store_needs_worker(store, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    (void)atomic_fetch_add_explicit(&store->misses, 1, memory_order_relaxed);
+    return listing_read(store, call, listing, &ask);
 }
 
 int store_query(struct store *store, struct call *call, const struct ng_query *query,
                 ng_row_fn *row, void *user, uint64_t *ret_total)
 {
+    struct store_listing listing = {
+        .query = query, .row = row, .user = user, .ret_total = ret_total};
     int rc = store_check_query(store, call, query);
     if (rc != NG_OK) {
         return rc;
     }
-    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
-    rc = store->backend->query(store->db, &call->pub, query, abi_give_row, &given, ret_total);
-    return abi_given_end(call, &given, rc);
+    return store_list(store, call, &listing);
 }
 
 int store_search(struct store *store, struct call *call, const struct ng_search *search,
                  ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine)
 {
+    struct store_listing listing = {.query = search->query,
+                                    .search = search,
+                                    .row = row,
+                                    .user = user,
+                                    .ret_total = ret_total};
     int rc = store_check_query(store, call, search->query);
     if (rc != NG_OK) {
         return rc;
@@ -313,9 +420,7 @@ int store_search(struct store *store, struct call *call, const struct ng_search 
             *ret_engine = "fts5";
         }
     }
-    struct abi_given given = {.backend = store->backend->name, .to.row = row, .user = user};
-    rc = store->backend->search(store->db, &call->pub, search, abi_give_row, &given, ret_total);
-    return abi_given_end(call, &given, rc);
+    return store_list(store, call, &listing);
 }
 
 int store_history(struct store *store, struct call *call, const struct ng_key *key,
@@ -416,6 +521,13 @@ void store_unwatch(struct store *store, store_watch_fn *watch, void *user)
     lock_release(&store->watch_lock);
 }
 
+void store_watch_others(struct store *store, ng_watch_fn *changed, void *user)
+{
+    if (store->backend->watch != NULL) {
+        store->backend->watch(store->db, changed, user);
+    }
+}
+
 void store_saw_seq(struct store *store, uint64_t seq)
 {
     store_saw(store, seq);
@@ -432,6 +544,14 @@ uint64_t store_look_seq(struct store *store)
 uint64_t store_last_seq(struct store *store)
 {
     return atomic_load(&store->last_seq);
+}
+
+int store_advise(struct store *store, struct call *call, ng_finding_fn *advice, void *user)
+{
+    if (store->backend->advise == NULL) {
+        return NG_OK;
+    }
+    return store->backend->advise(store->db, &call->pub, advice, user);
 }
 
 int store_health(struct store *store, struct call *call)

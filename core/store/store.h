@@ -125,6 +125,9 @@ typedef void store_watch_fn(void *user, const struct ng_event *events, size_t co
 int store_watch(struct store *store, const char *collection, store_watch_fn *watch, void *user);
 /* It does not run any more when this returns. */
 void store_unwatch(struct store *store, store_watch_fn *watch, void *user);
+/* Shared documents, where the backend tells of commits by other gateways: ng_documents.watch.
+ */
+void store_watch_others(struct store *store, ng_watch_fn *changed, void *user);
 uint64_t store_last_seq(struct store *store);
 /* Shared documents: this event was seen; and the backend's present position (0: unknown). */
 void store_saw_seq(struct store *store, uint64_t seq);
@@ -151,6 +154,8 @@ void store_pin_revisions(struct store *store,
                                         uint64_t revision),
                          void *user);
 int store_health(struct store *store, struct call *call);
+/* Advice of the backend to the operator, one sentence or command each. */
+int store_advise(struct store *store, struct call *call, ng_finding_fn *advice, void *user);
 /* See settle in struct ng_documents. */
 int store_settle(struct store *store, struct call *call, uint32_t flags, int64_t wait_ms);
 void store_stats(struct store *store, void (*stat)(void *user, const char *name, double value),

@@ -97,22 +97,61 @@ static int txn_into_queue(struct store_txn *txn, const struct ng_answer *answer,
     return txn_queue(txn, ret_retry);
 }
 
-/* Is the state in memory the newest? In a shared store only if it was read just now, or is
- * being written by this process. */
-static bool txn_saw_newest(struct store_txn *txn)
+/* Is the state in memory the newest? In a shared store only if the backend has just confirmed
+ * it: a change that this process is writing may fail because another gateway was faster, and
+ * what get() gives may be older than what another gateway has acknowledged. NG_PENDING: to be
+ * asked again when such changes have ended (wait_for). */
+static int txn_saw_newest(struct store_txn *txn, bool *ret)
 {
-    bool newest = true;
+    int rc = NG_OK;
     struct store_table *table = &txn->store->table;
+    bool confirms = txn->store->backend->confirm != NULL;
+    *ret = true;
     lock_take(&table->lock);
     for (size_t i = 0; i < txn->count && txn->store->shared; i++) {
         struct cached_doc *cached = txn->docs[i].cached;
-        if (cached->queued == 0 && !cached->read_now) {
+        if (cached->queued > 0) {
+            txn->wait_for = cached;
+            rc = NG_PENDING;
+        } else if (!cached->read_now || (confirms && !cached->doubted)) {
             cached->stale = true;
-            newest = false;
+            cached->doubted = confirms;
+            *ret = false;
         }
     }
     lock_release(&table->lock);
-    return newest;
+    return rc;
+}
+
+/* A refusal made of changes that this process is still writing: they may be lost, and nothing
+ * may have been told of them. So it is told after them, by a batch of conditions alone. Shared
+ * stores: txn_saw_newest() waits instead. */
+static bool txn_refuses_early(struct store_txn *txn)
+{
+    bool early = false;
+    bool lost = false; /* already: nothing to wait for */
+    lock_take(&txn->store->table.lock);
+    for (size_t i = 0; i < txn->count && !txn->store->shared; i++) {
+        early = early || txn->docs[i].cached->queued > 0;
+        lost = lost || txn->docs[i].cached->poisoned != 0;
+    }
+    lock_release(&txn->store->table.lock);
+    return early && !lost;
+}
+
+static int txn_refuse_later(struct store_txn *txn, int refused, bool *ret_retry)
+{
+    txn->refusal = arena_copy(&txn->arena, str_or(txn->call->staged.message, ng_str_of("")));
+    if (txn->refusal.data == NULL) {
+        return txn_no_memory(txn->call);
+    }
+    txn->refused = refused;
+    lock_take(&txn->store->table.lock);
+    for (size_t i = 0; i < txn->count; i++) {
+        txn_doc_keep(&txn->docs[i]);
+    }
+    lock_release(&txn->store->table.lock);
+    return txn_into_queue(txn, NULL, ret_retry);
 }
 
 /* One round of functions and queueing. *ret_over: no further one. */
@@ -120,26 +159,39 @@ static int txn_round(struct store_txn *txn, bool *ret_settled, bool *ret_over)
 {
     const struct ng_answer *answer = NULL;
     struct ng_answer made;
+    bool retry = false;
     int rc = txn_load(txn);
     if (rc != NG_OK) {
         return rc;
     }
+    txn->refused = 0;
     rc = txn_run(txn);
+    if (rc < 0 && txn_refuses_early(txn)) {
+        rc = txn_refuse_later(txn, rc, &retry);
+        *ret_over = !retry;
+        return rc;
+    }
     if (rc == NG_OK && (txn->given != NULL || txn->call->idempotency != NULL)) {
         rc = txn_answer(txn, &made, &answer);
     }
     reply_mark_take(&txn->last, txn->call);
     bool settled = rc == NG_OK && answer == NULL &&
                    (txn->count == 0 || txn->docs[0].next == NULL) && txn_is_settled(txn);
-    if ((settled || (rc != NG_OK && rc != NG_PENDING)) && !txn_saw_newest(txn)) {
-        *ret_over = false; /* it may be otherwise by now */
-        return NG_OK;
+    if (settled || (rc != NG_OK && rc != NG_PENDING)) {
+        bool newest = true;
+        if (txn_saw_newest(txn, &newest) != NG_OK) {
+            reply_snapshot_restore(&txn->before, txn->call);
+            return NG_PENDING;
+        }
+        if (!newest) {
+            *ret_over = false; /* it may be otherwise by now */
+            return NG_OK;
+        }
     }
     if (settled || rc != NG_OK) {
         *ret_settled = settled;
         return rc;
     }
-    bool retry = false;
     rc = txn_into_queue(txn, answer, &retry);
     *ret_over = !retry;
     return rc;
@@ -195,7 +247,7 @@ static int store_start(struct store *store, struct call *call, const struct ng_c
                        size_t count, struct store_txn **ret)
 {
     if (count > NG_CHANGES_MAX) {
-        return call_fail(call, NG_EINTERNAL,
+        return call_fail(call, NG_ETOOLARGE,
                          "one change has %zu documents; at most %d are allowed", count,
                          NG_CHANGES_MAX);
     }

@@ -19,12 +19,18 @@
 /* Limits of one change: tries, and time if its call has no deadline. */
 #define STORE_ROUNDS_MAX 512
 #define STORE_RETRY_MS 60000
-/* The wait before a try: random, below 2^tries ms and below this. */
-#define STORE_BACK_OFF_MAX_MS 32
-/* Commits of one document that follow one another without a gap hold other gateways off: after
- * this many commits' time, and this time at least, one gap is left. */
-#define STORE_CHAIN_COMMITS 16
-#define STORE_CHAIN_MIN_NS ((int64_t)20 * 1000000)
+/* The wait before a try: random, at most 2^losses ms and this, at least half of it. */
+#define STORE_BACK_OFF_MAX_NS ((int64_t)16 * 1000000)
+/* A gateway's turn: commits of one document that follow one another hold other gateways off.
+ * After this many commits' time, and this time at least, there is a gap. */
+#define STORE_TURN_COMMITS 8
+#define STORE_TURN_MIN_NS ((int64_t)20 * 1000000)
+/* For so long after a change was lost, others want the document: then the gap is as long as
+ * their longest wait and this many commits, so that each of them tries once in it. */
+#define STORE_CONTENDED_NS ((int64_t)1000 * 1000000)
+#define STORE_GAP_COMMITS 2
+/* No gap is longer. */
+#define STORE_GAP_MAX_NS ((int64_t)100 * 1000000)
 
 /* ---- the list of due retries ---- */
 
@@ -67,15 +73,16 @@ void store_retry_release(struct store_txn *txn)
 }
 
 /* Random back-off: two gateways that conflict with each other retry at different times. */
-static int64_t retry_delay(const struct store_txn *txn)
+static int64_t retry_delay(const struct cached_doc *cached, int64_t now)
 {
-    if (txn->rounds <= 1) {
-        return 0;
+    if (cached->losses <= 1) {
+        return i64_max(cached->gap_until_ns - now, 0);
     }
-    int64_t most = txn->rounds > 5 ? STORE_BACK_OFF_MAX_MS : (int64_t)1 << txn->rounds;
-    uint64_t mixed = (uint64_t)clock_monotonic_ns() ^ (uint64_t)(uintptr_t)txn;
+    int64_t most =
+        i64_min((int64_t)1000000 << u64_min(cached->losses, 6), STORE_BACK_OFF_MAX_NS);
+    uint64_t mixed = (uint64_t)now ^ (uint64_t)(uintptr_t)cached;
     mixed = (mixed ^ mixed >> 31) * UINT64_C(0x9E3779B97F4A7C15);
-    return (int64_t)(mixed >> 33) % (most * 1000000);
+    return most / 2 + (int64_t)(mixed >> 33) % (most / 2);
 }
 
 /* ---- the wait queues of the cached documents ---- */
@@ -99,7 +106,16 @@ void store_retry_wake(struct store *store, struct cached_doc *cached)
     cached->owner = txn;
     txn->owns = cached;
     txn->was_queued = true;
-    retry_submit(txn, retry_delay(txn));
+    retry_submit(txn, retry_delay(cached, clock_monotonic_ns()));
+}
+
+static void cached_doc_enqueue_first(struct cached_doc *cached, struct store_txn *txn)
+{
+    txn->next = cached->waiters_first;
+    if (cached->waiters_first == NULL) {
+        cached->waiters_last = txn;
+    }
+    cached->waiters_first = txn;
 }
 
 static void cached_doc_enqueue(struct cached_doc *cached, struct store_txn *txn)
@@ -110,28 +126,52 @@ static void cached_doc_enqueue(struct cached_doc *cached, struct store_txn *txn)
     cached->waiters_last = txn;
 }
 
+void store_retry_lost(struct cached_doc *cached)
+{
+    cached->losses++;
+    cached->contended_until_ns = clock_monotonic_ns() + STORE_CONTENDED_NS;
+}
+
+void store_retry_begins(struct cached_doc *cached)
+{
+    int64_t now = clock_monotonic_ns();
+    if (now - cached->ended_ns > STORE_BACK_OFF_MAX_NS || cached->turn_ns == 0) {
+        cached->turn_ns = now;
+    }
+}
+
 void store_retry_ended(struct cached_doc *cached, int64_t took_ns)
 {
-    int64_t most = took_ns * STORE_CHAIN_COMMITS;
-    most = i64_max(most, STORE_CHAIN_MIN_NS);
+    int64_t now = clock_monotonic_ns();
+    int64_t most = i64_max(took_ns * STORE_TURN_COMMITS, STORE_TURN_MIN_NS);
+    bool contended = now < cached->contended_until_ns;
+    bool over = now - cached->turn_ns > most;
     if (cached->poisoned != 0) {
         cached->stale = true;
     }
     if (cached->queued > 0) {
-        cached->yielding = cached->yielding || clock_monotonic_ns() - cached->chain_ns > most;
-    } else if (cached->yielding) {
+        cached->yielding = cached->yielding || over;
+    } else if (cached->yielding || (over && contended)) {
         cached->yielding = false;
-        cached->stale = true; /* to read it again is the gap */
+        cached->stale = true; /* to read it again is a gap, where no other gateway has come */
+        cached->turn_ns = 0;
+        if (contended) {
+            int64_t gap = STORE_BACK_OFF_MAX_NS + took_ns * STORE_GAP_COMMITS;
+            cached->gap_until_ns = now + i64_min(gap, STORE_GAP_MAX_NS);
+        }
     }
+    cached->ended_ns = now;
 }
 
 int store_retry_admit(struct store_txn *txn)
 {
     int rc = NG_OK;
+    int64_t now = clock_monotonic_ns();
     lock_take(&txn->store->table.lock);
     for (size_t i = 0; i < txn->count && rc == NG_OK; i++) {
         struct cached_doc *cached = txn->docs[i].cached;
-        bool queue = cached->waiters_first != NULL || cached->owner != NULL;
+        bool queue = cached->waiters_first != NULL || cached->owner != NULL ||
+                     cached->gap_until_ns > now;
         if (cached_doc_blocks(cached) || (queue && !txn->was_queued)) {
             txn->wait_for = cached;
             rc = NG_PENDING;
@@ -141,8 +181,7 @@ int store_retry_admit(struct store_txn *txn)
     return rc;
 }
 
-/* With the table's lock: it queued, or waits elsewhere; the next one's turn. */
-static void retry_disown(struct store_txn *txn)
+void store_retry_disown(struct store_txn *txn)
 {
     struct cached_doc *cached = txn->owns;
     if (cached != NULL) {
@@ -160,7 +199,7 @@ void store_retry_wait(struct store_txn *txn)
     lock_take(&store->table.lock);
     struct cached_doc *cached = txn->wait_for;
     txn->wait_for = NULL;
-    retry_disown(txn);
+    store_retry_disown(txn);
     cached_doc_enqueue(cached, txn);
     /* `use` guards against the end of a commit: from here on one thread has the transaction
      * alone. */
@@ -187,7 +226,7 @@ bool store_retry_failed(struct store_txn *txn, int rc)
     return true;
 }
 
-void store_retry_enlist(struct store_txn *txn)
+void store_retry_enlist(struct store_txn *txn, const struct cached_doc *owned)
 {
     /* The reference of the commit becomes that of the list. */
     atomic_fetch_add(&txn->store->in_flight, 1);
@@ -195,8 +234,13 @@ void store_retry_enlist(struct store_txn *txn)
     if (txn->adopt || txn->count == 0) {
         retry_submit(txn, 0);
     } else {
+        struct cached_doc *cached = txn->docs[failed].cached;
         txn->was_queued = false;
-        cached_doc_enqueue(txn->docs[failed].cached, txn);
+        if (cached == owned) {
+            cached_doc_enqueue_first(cached, txn); /* it was its turn */
+        } else {
+            cached_doc_enqueue(cached, txn);
+        }
     }
 }
 
@@ -225,6 +269,14 @@ void store_run_ends(struct store *store, struct call *call)
     lock_release(&store->retry.lock);
 }
 
+/* Others may hold what this one waits for until they have had their turn. */
+static void retry_give_turn(struct store_txn *txn)
+{
+    lock_take(&txn->store->table.lock);
+    store_retry_disown(txn);
+    lock_release(&txn->store->table.lock);
+}
+
 /* False: it waits in the call's list. */
 static bool retry_claim_memory(struct store_txn *txn)
 {
@@ -235,6 +287,11 @@ static bool retry_claim_memory(struct store_txn *txn)
         return true; /* inside of the run, which does nothing but wait for it */
     }
     lock_take(&retry->lock);
+    if (call->memory_busy && txn->owns != NULL) {
+        lock_release(&retry->lock);
+        retry_give_turn(txn);
+        lock_take(&retry->lock);
+    }
     if (call->memory_busy) {
         struct store_txn **at = &call->memory_waiters;
         while (*at != NULL) {
@@ -264,6 +321,7 @@ static bool retry_lock(struct store_txn *txn)
     if (mutex == NULL || txn->mutex != NULL) {
         return true;
     }
+    retry_give_turn(txn);
     txn->mutex_waiter.enter = retry_locked;
     txn->mutex_waiter.user = txn;
     if (!async_mutex_lock(mutex, &txn->mutex_waiter)) {
@@ -384,9 +442,11 @@ static void retry_run(struct store_txn *txn)
     if (rc == NG_PENDING) {
         store_retry_wait(txn);
     } else {
-        lock_take(&store->table.lock);
-        retry_disown(txn);
-        lock_release(&store->table.lock);
+        if (ends) { /* else it gave up its turn when it queued, and may have another one */
+            lock_take(&store->table.lock);
+            store_retry_disown(txn);
+            lock_release(&store->table.lock);
+        }
         store_retry_release(txn);
     }
     if (ends) {

@@ -55,6 +55,7 @@ int txn_lock(struct store_txn *txn)
         }
         order[i]->locked = true;
         order[i]->cached->read_now = false;
+        order[i]->cached->doubted = false;
     }
     return NG_OK;
 }
@@ -119,7 +120,7 @@ static bool txn_publish(struct store_txn *txn)
     for (size_t i = 0; i < txn->count && good; i++) {
         struct txn_doc *doc = &txn->docs[i];
         if (doc->cached->queued++ == 0 && txn->store->shared) {
-            doc->cached->chain_ns = clock_monotonic_ns();
+            store_retry_begins(doc->cached);
         }
         if (doc->next != NULL) {
             version_unref(doc->cached->newest);
@@ -198,10 +199,16 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
         struct cached_doc *cached = doc->cached;
         cached_docs[i] = cached;
         cached->queued--;
+        if (rc == NG_OK) {
+            cached->losses = 0;
+        }
         if (rc == NG_OK && doc->next != NULL) {
             txn_doc_committed(txn, doc, txn->puts[i].seq);
         } else if (rc != NG_OK && cached->poisoned == 0) {
             cached->poisoned = rc;
+            if (rc == NG_ECONFLICT && i == txn->batch.failed_put) {
+                store_retry_lost(cached);
+            }
             if (rc == NG_ECONFLICT && doc->change->is_new) {
                 table_set_committed(&store->table, cached, NULL); /* it was only assumed */
             }
@@ -209,11 +216,18 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
             first = store_poisoned_code(cached->poisoned);
         }
     }
+    /* The next waiter continues after all of this. */
+    struct cached_doc *owned = txn->owns;
+    txn->owns = NULL;
     if (retry) {
-        store_retry_enlist(txn); /* another thread may have it now */
+        store_retry_enlist(txn, owned);
     }
     for (size_t i = 0; i < count; i++) {
         cached_doc_drained(store, cached_docs[i], took_ns);
+    }
+    if (owned != NULL) {
+        owned->owner = NULL;
+        store_retry_wake(store, owned); /* another thread may have it now */
     }
     lock_release(&store->table.lock);
     return first;
@@ -268,6 +282,19 @@ void store_batch_ended(struct store *store)
     }
 }
 
+/* Kept results do not show what a commit under way changes. */
+static void txn_hides_results(struct store_txn *txn, bool begins)
+{
+    for (size_t i = 0; i < txn->count && !txn->store->shared; i++) {
+        const struct ng_key *key = &txn->docs[i].change->key;
+        if (begins) {
+            results_change_begins(&txn->store->results, key);
+        } else {
+            results_change_ended(&txn->store->results, key);
+        }
+    }
+}
+
 /* On the committing thread: the batch is on disk, or has failed. */
 static void txn_done(void *user, struct ng_batch *batch, int rc)
 {
@@ -293,6 +320,7 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
         lock_release(&store->order);
     } else {
         first = txn_settle(txn, rc, false);
+        txn_hides_results(txn, false);
     }
     if (retry) {
         store_batch_ended(store);
@@ -303,8 +331,15 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
         rc = first;
         sentence = "this change depends on a change that could not be stored; try again";
     }
+    bool refused = rc == NG_OK && txn->refused != 0;
+    if (refused) {
+        rc = txn->refused;
+        sentence = txn->refusal.data;
+    }
     if (rc == NG_OK) {
         txn_tell(txn);
+    } else if (done != NULL && refused) {
+        /* The functions have failed the call. */
     } else if (done != NULL) {
         /* Nothing else uses the call until done() lets it go on. */
         call_fail(call, rc, "%s", sentence);
@@ -348,8 +383,10 @@ static int txn_commit(struct store_txn *txn)
     atomic_fetch_add(&txn->store->in_flight, 1);
     atomic_fetch_add(&txn->refs, 1);
     (void)atomic_fetch_add_explicit(&txn->store->round_trips, 1, memory_order_relaxed);
+    txn_hides_results(txn, true);
     int rc = txn->store->backend->commit(txn->store->db, &txn->batch, txn_done, txn);
     if (rc != NG_OK) {
+        txn_hides_results(txn, false);
         atomic_fetch_sub(&txn->refs, 1);
         store_batch_ended(txn->store);
         txn_retract(txn);
@@ -374,6 +411,16 @@ int txn_queue(struct store_txn *txn, bool *ret_retry)
             txn_note(txn);
         }
         rc = txn_commit(txn);
+    }
+    if (store->shared && rc == NG_OK && !*ret_retry) {
+        /* Before the commit can end: if it fails, the change may wait for another document.
+         * Where the last one was lost, it keeps its turn until it has come through: what is
+         * built on it would be lost with it. */
+        lock_take(&store->table.lock);
+        if (txn->owns != NULL && txn->owns->losses == 0) {
+            store_retry_disown(txn);
+        }
+        lock_release(&store->table.lock);
     }
     if (store->shared) {
         lock_release(&store->order);
@@ -400,6 +447,10 @@ int txn_batch(struct store_txn *txn, const struct ng_answer *answer)
     txn->batch.error[0] = '\0';
     txn->batch.failed_put = 0;
     txn->batch.answer = NULL;
+    txn->batch.deadline_ns = 0;
+    if (txn->done == NULL) { /* else what follows it must not be left half done */
+        txn->batch.deadline_ns = txn->call->deadline_ns;
+    }
     if (answer != NULL) {
         txn->answer = *answer;
         txn->batch.answer = &txn->answer;

@@ -80,7 +80,9 @@ struct store_txn {
     store_done_fn *done; /* NULL: store_change(), the answer of the call waits for it */
     void *user;
     bool stores; /* the call's answer is in its batch */
-    bool waited; /* a thread waits for its end in the call's own run */
+    int refused; /* the code of its functions, told when what they saw is stored; or 0 */
+    struct ng_str refusal; /* its sentence; in the arena */
+    bool waited;           /* a thread waits for its end in the call's own run */
 
     /* Shared stores only: running again. */
     const struct ng_answer *given; /* the answer to keep, or NULL */
@@ -105,6 +107,8 @@ struct store_txn {
 int txn_no_memory(struct call *call);
 /* Rolls back the last run. */
 void txn_doc_reset(struct txn_doc *doc);
+/* It changes nothing: a condition on the state that was seen. With the table's lock. */
+void txn_doc_keep(struct txn_doc *doc);
 /* Runs the function against cached->newest. NG_PENDING: a shared store, and what this would be
  * made of has failed: txn->wait_for. */
 int txn_doc_run(struct store_txn *txn, struct txn_doc *doc);
@@ -155,11 +159,18 @@ void store_retry_wait(struct store_txn *txn);
 void store_retry_release(struct store_txn *txn);
 /* The commit of `txn` has failed with rc. True: that is not its end, it is run again. */
 bool store_retry_failed(struct store_txn *txn, int rc);
-/* With the table's lock: such a one waits for its turn from here on. */
-void store_retry_enlist(struct store_txn *txn);
+/* With the table's lock: such a one waits for its turn from here on, in front of the others
+ * where it had the turn of this document. */
+void store_retry_enlist(struct store_txn *txn, const struct cached_doc *owned);
 /* With the table's lock: the next waiter of this document continues, if the document is
  * free. */
 void store_retry_wake(struct store *store, struct cached_doc *cached);
+/* With the table's lock: it queued, ended, or waits elsewhere; the next one's turn. */
+void store_retry_disown(struct store_txn *txn);
+/* With the table's lock: another gateway was faster with this document. */
+void store_retry_lost(struct cached_doc *cached);
+/* With the table's lock: a change of this document is queued, and none was. */
+void store_retry_begins(struct cached_doc *cached);
 /* With the table's lock: changes of this document have ended, the last with this latency. */
 void store_retry_ended(struct cached_doc *cached, int64_t took_ns);
 

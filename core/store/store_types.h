@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "store.h"
+#include "store_results.h"
 
 /* Immutable bytes shared by versions. */
 struct blob {
@@ -109,13 +110,19 @@ struct cached_doc {
     unsigned users;            /* transactions that hold a pointer to this document */
     /* Shared stores: */
     struct store_txn *waiters_first, *waiters_last; /* wait for their turn */
-    struct store_txn *owner; /* the one of them that was let go and has not queued yet */
-    int64_t seen_ns;         /* when `committed` was the newest one in the database */
-    int64_t chain_ns;        /* since when there is always something queued */
-    bool read_now;           /* `committed` was read by the holder of the lock */
-    bool stale;              /* read it again before the next change is made of it */
-    bool yielding;           /* no further change is queued */
-    int poisoned; /* a queued change failed: those built on it will too, until queued is 0 */
+    struct store_txn
+        *owner;       /* one that was let go: until it has queued or, after a loss, ended */
+    int64_t seen_ns;  /* when `committed` was the newest one in the database */
+    int64_t turn_ns;  /* since when this gateway changes it, without a gap; 0: never */
+    int64_t ended_ns; /* when a change of it ended last */
+    int64_t contended_until_ns; /* other gateways change it too */
+    int64_t gap_until_ns;       /* no change begins, for other gateways' sake */
+    unsigned losses;            /* against other gateways, since a commit came through */
+    bool read_now;              /* `committed` was read by the holder of the lock */
+    bool stale;                 /* read it again before the next change is made of it */
+    bool doubted;  /* by the holder of the lock: it reads what the backend confirms */
+    bool yielding; /* no further change is queued */
+    int poisoned;  /* a queued change failed: those built on it will too, until queued is 0 */
     bool in_lru;
 };
 
@@ -208,6 +215,7 @@ struct store {
     const struct ng_documents *backend;
     void *db;
     struct store_table table;
+    struct store_results results; /* not of a shared store */
     struct lock order; /* recursive; shared: queueing a change and the end of one exclude
                               each other, so that none is queued on one that has failed */
     struct store_retry retry;

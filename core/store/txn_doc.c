@@ -158,6 +158,15 @@ void txn_doc_reset(struct txn_doc *doc)
     doc->base = NULL;
 }
 
+void txn_doc_keep(struct txn_doc *doc)
+{
+    version_unref(doc->next);
+    doc->next = NULL;
+    if (doc->base == NULL) {
+        doc->base = version_ref(doc->cached->newest);
+    }
+}
+
 /* The code of a change that depends on a failed one: a conflict or a used key concerns the
  * other call only, a full disk concerns all. */
 int store_poisoned_code(int poisoned)

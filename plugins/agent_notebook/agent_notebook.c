@@ -100,6 +100,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_search_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
     },
     {
         .name = "notebook_list",
@@ -111,6 +112,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_list_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_MEMORY,
     },
     {
         .name = "notebook_delete",

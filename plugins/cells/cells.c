@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
-#include "tools/cells.h"
+#include "tools/cells_lease.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,18 +28,31 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     }
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
-    int rc = cells_attachments_open(call, &self->attachments);
+    self->indexes = nb_cache_new();
+    int rc = cells_check_memory(call, self->indexes != NULL);
+    if (rc == NG_OK) {
+        rc = cells_attachments_open(call, &self->attachments);
+    }
     if (rc == NG_OK) {
         rc = cells_runs_open(call, &self->runs);
     }
     if (rc == NG_OK) {
+        rc = cells_leases_open(self, call);
+    }
+    if (rc == NG_OK) {
         options.data_folder = folder;
+        if (self->leases != NULL) {
+            options.watch = cells_leases_watch;
+            options.watch_user = self->leases;
+        }
         self->kernels = kernels_new(&options);
         rc = cells_check_memory(call, self->kernels != NULL);
     }
     if (rc != NG_OK) {
         cells_attachments_close(self->attachments);
         cells_runs_close(self->runs);
+        cells_leases_close(self->leases);
+        nb_cache_free(self->indexes);
         free(self);
         return rc;
     }
@@ -51,9 +64,12 @@ static void cells_stop(void *user)
 {
     struct cells *self = user;
     if (self != NULL) {
+        cells_leases_settle(self->leases);
         kernels_free(self->kernels);
+        cells_leases_close(self->leases);
         cells_runs_close(self->runs);
         cells_attachments_close(self->attachments);
+        nb_cache_free(self->indexes);
         free(self);
     }
 }
@@ -336,6 +352,7 @@ static const struct ng_code cells_codes[] = {
     {"CELL_FAILED", 422, "A cell raised an error."},
     {"KERNEL_FAILED", 422, "The kernel could not be started, or ended."},
     {"RUN_NOT_FOUND", 404, "There is no run with this handle."},
+    {"KERNEL_ELSEWHERE", 421, "The kernel of the notebook runs on another gateway."},
 };
 
 static const struct ng_collection cells_collections[] = {
@@ -343,6 +360,9 @@ static const struct ng_collection cells_collections[] = {
      .flags = NG_COLLECTION_NO_HISTORY,
      .field_size = sizeof(struct ng_field)},
     {.name = CELLS_ATTACHED,
+     .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+     .field_size = sizeof(struct ng_field)},
+    {.name = CELLS_LEASES,
      .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
      .field_size = sizeof(struct ng_field)},
 };

@@ -117,7 +117,8 @@ AT(ng_query, limit, 104);
 AT(ng_query, with_text, 108);
 AT(ng_query, with_deleted, 109);
 AT(ng_query, want_total, 110);
-SIZE(ng_query, 112);
+AT(ng_query, moment, 112);
+SIZE(ng_query, 120);
 PAD(ng_query, descending, 7);
 PAD(ng_query, want_total, 1);
 
@@ -125,7 +126,8 @@ AT(ng_search, size, 0);
 AT(ng_search, query, 8);
 AT(ng_search, text, 16);
 AT(ng_search, snippet_chars, 32);
-SIZE(ng_search, 40);
+AT(ng_search, at_least, 40);
+SIZE(ng_search, 48);
 PAD(ng_search, snippet_chars, 4);
 
 AT(ng_range, size, 0);
@@ -353,6 +355,10 @@ AT(ng_host, history_count, 728);
 AT(ng_host, hint_text, 736);
 AT(ng_host, log_text, 744);
 SIZE(ng_host, 752);
+AT(ng_host, gateway_name, 752);
+AT(ng_host, gateway_term, 760);
+AT(ng_host, gateway_find, 768);
+SIZE(ng_host, 776);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -491,6 +497,8 @@ AT(ng_batch, answer, 24);
 AT(ng_batch, error, 32);
 AT(ng_batch, failed_put, 544);
 SIZE(ng_batch, 552);
+AT(ng_batch, deadline_ns, 552);
+SIZE(ng_batch, 560);
 
 AT(ng_record, size, 0);
 AT(ng_record, kind, 8);
@@ -536,6 +544,11 @@ AT(ng_documents, engine, 192);
 AT(ng_documents, settle, 200);
 AT(ng_documents, history_count, 208);
 SIZE(ng_documents, 216);
+AT(ng_documents, watch, 216);
+AT(ng_documents, advise, 224);
+SIZE(ng_documents, 232);
+AT(ng_documents, confirm, 232);
+SIZE(ng_documents, 240);
 PAD(ng_documents, flags, 4);
 
 /* ---- journal.h ---- */
@@ -606,7 +619,9 @@ AT(ng_journal, restore_over, 152);
 AT(ng_journal, restore_aside, 160);
 AT(ng_journal, checkpoint_delete, 168);
 AT(ng_journal, trim, 176);
-SIZE(ng_journal, 184);
+AT(ng_journal, mark, 184);
+AT(ng_journal, deliver_marked, 192);
+SIZE(ng_journal, 200);
 
 /* ---- values that modules were compiled with ---- */
 

@@ -66,10 +66,12 @@ class Bench:
             if used - before < SETTLED_SECONDS * SETTLED_SHARE:
                 return
 
-    def beside(self, ours, theirs):
+    def beside(self, ours, theirs, seconds=float("inf")):
         """Interleaved rounds of two measurements that give a row each: medians, and of CPU the least, as what disturbs
-        can only add to it."""
-        rows = [(theirs(), ours()) for _ in range(self.rounds)]
+        can only add to it. After so many seconds no round begins."""
+        rows, end = [], time.monotonic() + seconds
+        while not rows or (len(rows) < self.rounds and time.monotonic() < end):
+            rows.append((theirs(), ours()))
         return tuple({key: (min if key == "cpu_us" else statistics.median)(row[side][key] for row in rows)
                       for key in rows[0][side]} for side in (1, 0))
 
@@ -176,7 +178,7 @@ class Curve:
 
 
 def take_all(curves, mode, written):
-    """The points of a mode; written() is called whenever there is more to tell."""
+    """The points of a mode; written() is called whenever there is more to tell. Returns what could not be measured."""
     for long in (False, True):
         for curve in curves:
             points = [size for size in getattr(curve, mode) if (size >= curve.long_from) == long]
@@ -185,7 +187,9 @@ def take_all(curves, mode, written):
                 written()
             if long or not any(size >= curve.long_from for size in getattr(curve, mode)):
                 curve.close()
+    failed = [f"{curve.name} {missed['x']}: {missed['why']}" for curve in curves for missed in curve.missed]
     for curve in curves:
         curve.missed += [{"x": size, "why": f"no point of --{mode}"} for size in curve.full
                          if size not in getattr(curve, mode)]
     written()
+    return failed

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Curves of a team: more event streams, more gateways on one database."""
 import concurrent.futures
+import contextlib
 import os
 import selectors
 import socket
+import statistics
 import sys
 import threading
 import time
@@ -12,6 +14,7 @@ import rig
 from curves import CONNECTIONS, Curve, tool
 
 sys.path.insert(0, os.path.join(rig.ROOT, "tests", "support"))
+sys.path.append(os.path.join(rig.ROOT, "tests", "e2e", "support"))
 from servers import MongoServer, RedisServer  # noqa: E402
 
 # A line of the gateway's answer for each event, and for nothing else.
@@ -20,6 +23,18 @@ EVENT = b"\ndata:"
 END = b"0\r\n\r\n"
 WRITES_A_SECOND = 20
 WAIT_SECONDS = 30
+
+
+def mongo_line(port):
+    """A line to the server that sees each command. ImportError without the packages of the tests."""
+    from mongo_proxy import Proxy, of_a_call
+
+    class Line(Proxy):
+        def waited_for(self, mark):
+            """How many round trips since then a call waited for."""
+            return len([one for one in self.since(mark) if of_a_call(one)])
+
+    return Line(port)
 
 
 class Readers:
@@ -133,9 +148,18 @@ class Streams(Curve):
 class Gateways(Curve):
     name, title, x = "gateways", "Gateways on one database", "gateways"
     x_log = False
-    about = ("Gateways that share a MongoDB-compatible server and Redis, all on this machine and its cores; so many clients for each. CPU "
-             "is that of the gateways; the database's own bounds the throughput where the cores are few.")
+    about = ("Gateways that share a MongoDB-compatible server and Redis, all on this machine and its cores; so many clients for "
+             "each. CPU per call is that of the gateways, and server CPU that of both databases, which bounds the throughput where "
+             "the cores are few. Round trips are those that one call waits for at the database, counted on the line of a gateway "
+             "that does nothing else.")
     quick, full = (1, 2, 3), (1, 2, 3)
+    # (arguments of `notebook`, most CPU per call, as a multiple of one gateway's, and most round trips)
+    calls = {"read": ({"mode": "read", "name": "notes"}, 1.3, 1),
+             "write, documents of their own": ({"mode": "create", "name": "agent-{gateway}-@@@@", "newStr": "########"}, 1.5, 2),
+             "append, one document for all": ({"mode": "write", "name": "of {size} gateways", "newStr": "########"}, 2, 2)}
+    counted = 9
+    # In all: a document of each point, which is as long at its end with any number of gateways.
+    appends = 3000
 
     def begin(self):
         for name in ("mongo", "redis"):
@@ -144,39 +168,79 @@ class Gateways(Curve):
         self.mongo, self.redis = (self.stack.enter_context(kind()) for kind in (MongoServer, RedisServer))
         self.gateways, self.first = [], {}
 
+    def gateway_at(self, uri):
+        return self.gateway("plugins=notebook,agent_notebook", "documents=mongo", f"mongo.uri={uri}", "journal=redis",
+                            f"redis.uri={self.redis.uri}")
+
     def add_gateway(self):
-        gateway = self.gateway("plugins=notebook,agent_notebook", "documents=mongo", f"mongo.uri={self.mongo.uri}",
-                               "journal=redis", f"redis.uri={self.redis.uri}")
+        gateway = self.gateway_at(self.mongo.uri)
         self.gateways.append(gateway)
         if len(self.gateways) == 1:
             self.call(gateway, "notebook", {"mode": "create", "name": "notes", "newStr": "a line of notes\n" * 4})
-            self.call(gateway, "notebook", {"mode": "create", "name": "one for all", "newStr": "begin\n"})
+            self.call(gateway, "notebook", {"mode": "create", "name": "of 0 gateways", "newStr": "begin\n"})
 
-    def together(self, files):
-        """A load on each of them at once: rates summed, CPU by all answers, the worst latencies."""
+    def together(self, files, count):
+        """A load on each of them at once, in rounds: of rates summed and the worst latencies the medians, of CPU by all answers the
+        least."""
+        rows = [self.round(files, count and count // self.bench.rounds) for _ in range(self.bench.rounds)]
+        return {key: (min if key in ("cpu_us", "servers_us") else statistics.median)(row[key] for row in rows) for key in rows[0]}
+
+    def round(self, files, count):
+        before = self.servers_cpu()
         with concurrent.futures.ThreadPoolExecutor(len(self.gateways)) as pool:
-            rows = list(pool.map(lambda pair: self.bench.load(pair[0], CONNECTIONS, pair[1]), zip(self.gateways, files)))
+            rows = list(pool.map(lambda pair: self.bench.load(pair[0], CONNECTIONS, pair[1], count=count),
+                                 zip(self.gateways, files)))
         answered = sum(row["answered"] for row in rows)
         return {"rate": sum(row["rate"] for row in rows),
                 "cpu_us": sum(row["cpu_us"] * row["answered"] for row in rows) / answered,
+                "servers_us": (self.servers_cpu() - before) * 1e6 / answered,
                 **{key: max(row[key] for row in rows) for key in ("p50_ms", "p99_ms", "p999_ms")}}
+
+    def servers_cpu(self):
+        return sum(rig.cpu_seconds(server.process.pid) for server in (self.mongo, self.redis))
+
+    def trips(self, line, gateway, name, calls):
+        """Round trips that one of these calls waits for, the median."""
+        found = []
+        for arguments in calls:
+            before = line.mark()
+            self.call(gateway, name, arguments)
+            found.append(line.waited_for(before))
+        return statistics.median(found)
+
+    def count_trips(self):
+        """Round trips of a call, by a gateway behind a line that sees each command: it comes second, so it moves no events."""
+        try:
+            line = mongo_line(self.mongo.port)
+        except ImportError as missing:
+            self.bench.note(f"{self.name}: round trips are not counted without the Python of build/venv: {missing}")
+            return
+        with contextlib.closing(line):
+            gateway = self.gateway_at(line.uri)
+            for name, (arguments, _, most) in self.calls.items():
+                own = [arguments | {"name": arguments["name"].format(gateway="trips", size=0).replace("@@@@", str(number))}
+                       for number in range(self.counted)]
+                self.add("round trips per call", "round trips", name, 1, self.trips(line, gateway, "notebook", own), told=True,
+                         most=most)
+            gateway.stop()
 
     def point(self, size):
         while len(self.gateways) < size:
             self.add_gateway()
-        calls = {"read": {"mode": "read", "name": "notes"},
-                 "write, documents of their own": {"mode": "create", "name": "agent-{}-@@@@", "newStr": "########"},
-                 "append, one document for all": {"mode": "write", "name": "one for all", "newStr": "########"}}
-        for name, arguments in calls.items():
+        self.call(self.gateways[0], "notebook", {"mode": "create", "name": f"of {size} gateways", "newStr": "begin\n"})
+        if size == 1:
+            self.count_trips()
+        for name, (arguments, limit, _) in self.calls.items():
             files = []
             for index, gateway in enumerate(self.gateways):
-                own = arguments | {"name": arguments["name"].format(index)}
-                files.append(self.file((name, index), lambda: tool("notebook", own)))
+                own = arguments | {"name": arguments["name"].format(gateway=index, size=size)}
+                files.append(self.file((name, index, size), lambda: tool("notebook", own)))
                 self.bench.load(gateway, CONNECTIONS, files[-1], seconds=self.bench.warm)
-            row = self.together(files)
+            row = self.together(files, self.appends // size if name.startswith("append") else None)
             if size == 1:
                 self.first[name] = row
             base = self.first.get(name, {})
             for chart, unit, key in (("throughput", "calls/s", "rate"), ("CPU per call", "µs", "cpu_us"),
-                                     ("p99 at full speed", "ms", "p99_ms")):
-                self.add(chart, unit, name, size, row[key], base.get(key), "one gateway")
+                                     ("server CPU per call", "µs", "servers_us"), ("p99 at full speed", "ms", "p99_ms")):
+                rule = {"cpu_us": {"limit": limit, "from": 2}, "servers_us": {"told": True}}.get(key, {})
+                self.add(chart, unit, name, size, row[key], base.get(key), "one gateway", **rule)

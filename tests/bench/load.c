@@ -4,13 +4,14 @@
  * fast as the server answers or at a given rate. Prints one JSON object. Latency at a given
  * rate counts from when a request was due.
  *
- *   load [-r RATE] [-c COUNT] [-n RANGE] [-i EVERY] HOST:PORT CONNECTIONS SECONDS REQUEST-FILE
+ *   load [-r RATE] [-c COUNT] [-n RANGE] [-i EVERY] HOST:PORT CONNECTIONS SECONDS
+ *        REQUEST-FILE...
  *
  * -r so many requests a second in all; -c ends after so many; -i prints an object each so many
- * seconds, of that time alone. The request file holds one raw HTTP request; "@@@@" in it
- * becomes the connection's number in four digits, "########" that of the request on its
- * connection in eight, "++++++++" that of the request among all, "~~~~~~~~" one by chance below
- * RANGE.
+ * seconds, of that time alone. A request file holds one raw HTTP request; of several files the
+ * connections take one each, in turn. "@@@@" in it becomes the connection's number in four
+ * digits, "########" that of the request on its connection in eight, "++++++++" that of the
+ * request among all, "~~~~~~~~" one by chance below RANGE.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -418,7 +419,7 @@ static bool load_options(struct load *load, int argc, char **argv)
         }
     }
     load->interval_ns = load->rate > 0 ? (int64_t)(1e9 / load->rate) : 0;
-    return argc - optind == 4 && load->range > 0;
+    return argc - optind >= 4 && load->range > 0;
 }
 
 static bool read_address(char *text, struct sockaddr_in *ret_address)
@@ -439,13 +440,11 @@ int main(int argc, char **argv)
     struct sockaddr_in address;
     if (!load_options(&load, argc, argv) || !read_address(argv[optind], &address)) {
         fprintf(stderr, "usage: load [-r RATE] [-c COUNT] [-n RANGE] [-i EVERY] HOST:PORT "
-                        "CONNECTIONS SECONDS REQUEST-FILE\n");
+                        "CONNECTIONS SECONDS REQUEST-FILE...\n");
         return 2;
     }
     /* Requests that are due in microseconds are not to wait for the timer's slack. */
     (void)prctl(PR_SET_TIMERSLACK, 1);
-    size_t len = 0;
-    char *text = read_file(argv[optind + 3], &len);
     load.count = (int)strtol(argv[optind + 1], NULL, 10);
     load.samples = malloc(SAMPLES_MAX * sizeof(*load.samples));
     load.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -453,11 +452,16 @@ int main(int argc, char **argv)
         load.epoll < 0) {
         return 2;
     }
+    int files = argc - optind - 3;
     for (int i = 0; i < load.count; i++) {
-        connection_open(&load, &load.connections[i], &address);
-        load.connections[i].request = request_for(text, len, i);
-        load.connections[i].request_len = len;
-        find_marks(&load.connections[i]);
+        struct connection *connection = &load.connections[i];
+        size_t len = 0;
+        char *text = read_file(argv[optind + 3 + i % files], &len);
+        connection_open(&load, connection, &address);
+        connection->request = request_for(text, len, i);
+        connection->request_len = len;
+        find_marks(connection);
+        free(text);
     }
     load.part_ns = now_ns();
     load.end_ns = load.part_ns + (int64_t)(strtod(argv[optind + 2], NULL) * 1e9);

@@ -67,11 +67,16 @@ def judged(series):
 
 
 def limited(curves):
-    """A line for each series with a limit, over all curves."""
+    """A line for each series with a limit, over all curves, and the last value of those that are told for themselves."""
     rows = []
     for curve in curves:
         for series in curve["series"]:
             worst, word = judged(series)
+            if series.get("told"):
+                last, most = series["points"][-1], series.get("most")
+                rows.append({"what": f"{curve['title']}: {series['name']}, {series['chart']}", "measured": last["value"],
+                             "budget": f"<= {most}" if most else series["unit"], "detail": f"with {last['x']} {curve['x']}",
+                             "verdict": "" if not most else "met" if last["value"] <= most else "MISSED"})
             if worst is not None:
                 rows.append({"what": f"{curve['title']}: {series['name']}, {series['chart']}", "measured": worst,
                              "budget": f"<= {series['limit']} times", "verdict": word,

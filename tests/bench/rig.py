@@ -25,6 +25,7 @@ def build(args):
         (["load.c"], "load", []),
         (["bare_http.c"], "bare_http", ["-lmicrohttpd"]),
         (["plain_writer.c"], "plain_writer", ["-lsqlite3"]),
+        (["plain_work.c"], "plain_work", ["-lsqlite3"]),
         (["stuck.c"], "stuck.so", ["-shared", "-fPIC", "-DNG_ABI=1", *include]),
     ]
     for sources, name, flags in jobs:
@@ -118,9 +119,11 @@ def request(path, body, headers=()):
 
 
 def load_command(out, port, connections, seconds, file, rate=None, count=None, among=None, every=None):
+    """file: one request, or a list of them that the connections share out."""
     options = [word for flag, value in (("-r", rate), ("-c", count), ("-n", among), ("-i", every)) if value
                for word in (flag, str(value))]
-    return [os.path.join(out, "load"), *options, f"127.0.0.1:{port}", str(connections), str(seconds), file]
+    return [os.path.join(out, "load"), *options, f"127.0.0.1:{port}", str(connections), str(seconds),
+            *([file] if isinstance(file, str) else file)]
 
 
 def load(out, port, connections, seconds, file, pid, rate=None, **options):

@@ -422,7 +422,7 @@ static void test_cancelled(void **state)
 #define THREADS 8
 /* Of each thread; behind the wrapper, which adds no concurrency, fewer. */
 #define ROUNDS 200
-#define ROUNDS_WRAPPED 25
+#define ROUNDS_FEW 25
 
 struct worker {
     struct fixture fixture; /* shares the store, has its own call */
@@ -462,7 +462,9 @@ static void test_many_writers(void **state)
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     int counts[THREADS] = {0};
-    const int rounds = f->docs == &faulty_documents ? ROUNDS_WRAPPED : ROUNDS;
+    const bool slow =
+        f->docs == &faulty_documents || (f->docs->flags & NG_DOCUMENTS_SHARED) != 0;
+    const int rounds = slow ? ROUNDS_FEW : ROUNDS;
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.fixture = *f, .number = i, .rounds = rounds};
         workers[i].fixture.call = NULL;

@@ -257,6 +257,25 @@ static void test_values_change(void **state)
     expect_clean(f);
 }
 
+/* The core declares so, a moment after it looked, what only other gateways use. */
+static void test_bare_declaration(void **state)
+{
+    struct fixture *f = *state;
+    if ((f->docs->flags & NG_DOCUMENTS_SHARED) == 0) {
+        return;
+    }
+    fill(f);
+    struct ng_collection bare = {.name = fixture_collections[0].name,
+                                 .field_size = sizeof(struct ng_field)};
+    assert_int_equal(f->docs->declare(f->db, fixture_call(f), &bare), NG_OK);
+    struct change change = {.id = ng_str_of("t0"), .base = 1, .tags = {"odd", "new"}};
+    change.before_text = ng_str_of("words of it");
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    expect_term(f, term_text("tag", NG_TERM_EQ, "new"), "t0", 1);
+    expect_term(f, term_number("n", NG_TERM_GT, 10.5), "t1", 1);
+    expect_clean(f);
+}
+
 /* ---- search ---- */
 
 static void put_words(struct fixture *f, const char *id, const char *title, const char *text)
@@ -458,10 +477,18 @@ static void test_search_rank(void **state)
 int documents_query_contract(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_terms),      TEST(test_bad_terms),      TEST(test_sorts),
-        TEST(test_pages),      TEST(test_text_on_demand), TEST(test_values_change),
-        TEST(test_search),     TEST(test_search_follows), TEST(test_search_rank),
-        TEST(test_search_any), TEST(test_search_scripts),
+        TEST(test_terms),
+        TEST(test_bad_terms),
+        TEST(test_sorts),
+        TEST(test_pages),
+        TEST(test_text_on_demand),
+        TEST(test_values_change),
+        TEST(test_bare_declaration),
+        TEST(test_search),
+        TEST(test_search_follows),
+        TEST(test_search_rank),
+        TEST(test_search_any),
+        TEST(test_search_scripts),
     };
     return cmocka_run_group_tests_name("documents: queries", tests, NULL, NULL);
 }

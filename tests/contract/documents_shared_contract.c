@@ -106,9 +106,10 @@ static void test_built_on_one_that_failed(void **state)
     pthread_cond_destroy(&chain.wake);
 }
 
-/* The same where what it is built on was made: then it is, too. */
+/* The same where what it is built on was made: then it is, too, and each revision is whole. */
 static void test_built_on_one_that_was_made(void **state)
 {
+    static const char *const texts[CHAIN] = {"next", "then", "late", "last"}; /* as "kept" */
     struct fixture *f = *state;
     struct chain chain;
     memset(&chain, 0, sizeof(chain));
@@ -117,7 +118,8 @@ static void test_built_on_one_that_was_made(void **state)
     assert_int_equal(fixture_put(f, "chained", 0, "", "kept"), NG_OK);
     for (size_t i = 0; i < CHAIN; i++) {
         chain_put(&chain, i, i + 1, 500 + i, i == 0 ? 0 : 500 + i - 1);
-        chain.puts[i].text_splice.removed = i == 0 ? strlen("kept") : strlen("lost");
+        chain.puts[i].text = ng_str_of(texts[i]);
+        chain.puts[i].text_splice.inserted = chain.puts[i].text;
     }
     for (size_t i = 0; i < CHAIN; i++) {
         assert_int_equal(f->docs->commit(f->db, &chain.batches[i], chain_done, &chain), NG_OK);
@@ -130,7 +132,8 @@ static void test_built_on_one_that_was_made(void **state)
     for (size_t i = 0; i < CHAIN; i++) {
         assert_int_equal(chain.rcs[i], NG_OK);
     }
-    expect_doc(f, "chained", CHAIN + 1, "lost");
+    expect_doc(f, "chained", CHAIN + 1, texts[CHAIN - 1]);
+    expect_clean(f);
     pthread_mutex_destroy(&chain.lock);
     pthread_cond_destroy(&chain.wake);
 }

@@ -246,6 +246,7 @@ static void test_writers_at_once(void **state)
 
 struct heard {
     atomic_bool away;
+    atomic_int conflicts; /* deliveries still to be refused as conflicts */
     atomic_int tried;
     atomic_size_t count;
     uint64_t seqs[HEARD_MAX]; /* written by the delivery's thread alone */
@@ -272,6 +273,10 @@ static int heard_deliver(void *journal, struct ng_call *call,
     if (atomic_load(&heard->away)) {
         return call_fail(call_of(call), NG_EUNAVAILABLE, "away");
     }
+    if (atomic_load(&heard->conflicts) > 0) {
+        atomic_fetch_sub(&heard->conflicts, 1);
+        return call_fail(call_of(call), NG_ECONFLICT, "conflict");
+    }
     for (size_t i = 0; i < count; i++) {
         if (str_is(entries[i]->id, "poison")) {
             return call_fail(call_of(call), NG_EINVAL, "poison");
@@ -292,17 +297,53 @@ static const struct ng_journal heard_journal = {
     .deliver = heard_deliver,
 };
 
+static int heard_deliver_marked(void *journal, struct ng_call *call, struct ng_str mark,
+                                uint64_t seq, const struct ng_entry *const *entries,
+                                size_t count)
+{
+    (void)mark;
+    (void)seq;
+    return count > 0 ? heard_deliver(journal, call, entries, count) : NG_OK;
+}
+
+/* It has lost nothing. */
+static int heard_mark(void *journal, struct ng_call *call, struct ng_str mark,
+                      uint64_t *ret_seq)
+{
+    (void)journal;
+    (void)call;
+    (void)mark;
+    *ret_seq = INT64_MAX;
+    return NG_OK;
+}
+
+static const struct ng_journal heard_marked_journal = {
+    .name = "documents",
+    .version = "1",
+    .open = heard_open,
+    .close = heard_close,
+    .deliver = heard_deliver,
+    .mark = heard_mark,
+    .deliver_marked = heard_deliver_marked,
+};
+
 /* The gateway's own delivery stops; this one takes over its feed. */
-static struct journal_front *open_heard(struct harness *harness, struct heard *heard)
+static struct journal_front *open_heard_as(struct harness *harness, struct heard *heard,
+                                           const struct ng_journal *journal)
 {
     struct journal_front *front = NULL;
     struct call *call = harness_new_call(harness);
     journal_stop(harness->gateway->journal);
-    assert_int_equal(journal_open(call, harness->gateway, &heard_journal,
+    assert_int_equal(journal_open(call, harness->gateway, journal,
                                   (const struct ng_conf *)(const void *)heard, &front),
                      NG_OK);
     call_unref(call);
     return front;
+}
+
+static struct journal_front *open_heard(struct harness *harness, struct heard *heard)
+{
+    return open_heard_as(harness, heard, &heard_journal);
 }
 
 static void wait_for(const char *what, bool (*holds)(void *user), void *user)
@@ -385,6 +426,39 @@ static void test_backlog_of_before(void **state)
     journal_close(front);
     free(heard);
     harness_open(harness, sets);
+}
+
+/* A delivery that is refused as a conflict has delivered nothing: a flush does not end with it.
+ */
+static void check_conflict(struct harness *harness, const struct ng_journal *journal)
+{
+    struct heard *heard = calloc(1, sizeof(*heard));
+    assert_non_null(heard);
+    journal_stop(harness->gateway->journal);
+    change_paper(harness, "p1", NULL);
+    atomic_store(&heard->conflicts, 2);
+    struct journal_front *front = open_heard_as(harness, heard, journal);
+    while (flush(harness, front) != NG_OK) {
+        assert_int_equal(journal_backlog(front), 1);
+    }
+    assert_int_equal(atomic_load(&heard->count), 1);
+    assert_int_equal(atomic_load(&heard->tried), 3);
+    assert_int_equal(journal_backlog(front), 0);
+    journal_stop(front);
+    harness_close(harness);
+    journal_close(front);
+    free(heard);
+    harness_open(harness, sets);
+}
+
+static void test_conflict(void **state)
+{
+    check_conflict(*state, &heard_journal);
+}
+
+static void test_conflict_of_a_marked_journal(void **state)
+{
+    check_conflict(*state, &heard_marked_journal);
 }
 
 static void test_poison(void **state)
@@ -488,9 +562,17 @@ static void test_zone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_references),        TEST(test_long_summary),    TEST(test_not_referenced),
-        TEST(test_many_papers),       TEST(test_writers_at_once), TEST(test_away),
-        TEST(test_backlog_of_before), TEST(test_poison),          TEST(test_restore_cut_off),
+        TEST(test_references),
+        TEST(test_long_summary),
+        TEST(test_not_referenced),
+        TEST(test_many_papers),
+        TEST(test_writers_at_once),
+        TEST(test_away),
+        TEST(test_backlog_of_before),
+        TEST(test_conflict),
+        TEST(test_conflict_of_a_marked_journal),
+        TEST(test_poison),
+        TEST(test_restore_cut_off),
         cmocka_unit_test(test_zone),
     };
     int failed = journal_contract("journal in documents", sets);

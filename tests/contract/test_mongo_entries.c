@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "backend_fixture.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
 
 #define DATABASE_MAX 64
 #define PATIENCE_S 150
+#define DAY_MS INT64_C(86400000)
 
 static const char *const *entry_sets;
 static char database[DATABASE_MAX];
@@ -19,6 +21,9 @@ static mongoc_client_t *client;
 
 static const struct ng_collection snippets = {.name = "code_snippets",
                                               .flags = NG_COLLECTION_TEXT_SEARCH};
+
+static const struct ng_collection hidden = {
+    .name = "hidden", .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY};
 
 static int setup(void **state)
 {
@@ -42,14 +47,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static bson_t *find(const char *id)
+static bson_t *find_in(const char *name, const char *id)
 {
     const bson_t *doc = NULL;
     bson_t *copy = NULL;
     bson_t filter = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&filter, "_id", id);
-    mongoc_collection_t *collection =
-        mongoc_client_get_collection(client, database, snippets.name);
+    mongoc_collection_t *collection = mongoc_client_get_collection(client, database, name);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(collection, &filter, NULL, NULL);
     if (mongoc_cursor_next(cursor, &doc)) {
         copy = bson_copy(doc);
@@ -58,6 +62,11 @@ static bson_t *find(const char *id)
     mongoc_collection_destroy(collection);
     bson_destroy(&filter);
     return copy;
+}
+
+static bson_t *find(const char *id)
+{
+    return find_in(snippets.name, id);
 }
 
 static void expect_type(const bson_t *doc, const char *path, bson_type_t type)
@@ -108,6 +117,7 @@ static void test_shape(void **state)
     expect_type(doc, "space", BSON_TYPE_UTF8);
     assert_false(bson_has_field(doc, "json"));
     assert_false(bson_has_field(doc, "notegate.json"));
+    assert_false(bson_has_field(doc, "notegate.fields"));
     bson_destroy(doc);
     expect_json(f, "shared", 0, FIRST, "int main(void);");
     /* The same id in another space is another document. */
@@ -271,6 +281,64 @@ static void test_buried(void **state)
     fixture_close(&keeper);
 }
 
+/* ---- deleted documents that nothing shows ---- */
+
+static void maintain(struct fixture *f, int64_t days)
+{
+    int64_t now_ms = clock_unix_ms() + days * DAY_MS;
+    assert_int_equal(
+        f->docs->maintain(f->db, fixture_call(f), now_ms, 1000 * DAY_MS, NULL, NULL), NG_OK);
+}
+
+/* Revision 1 and its deletion. */
+static void come_and_go(struct fixture *f, const char *collection, const char *id)
+{
+    struct change comes = {.collection = collection, .id = ng_str_of(id)};
+    struct change goes = {
+        .collection = collection, .id = ng_str_of(id), .base = 1, .deleted = true};
+    assert_int_equal(fixture_commit(f, &comes, 1, NULL, NULL, NULL), NG_OK);
+    assert_int_equal(fixture_commit(f, &goes, 1, NULL, NULL, NULL), NG_OK);
+    fixture_settle(f, &goes, 1);
+}
+
+static bool is_kept(const char *collection, const char *name)
+{
+    bson_t *doc = find_in(collection, name);
+    bool is_there = doc != NULL;
+    bson_destroy(doc);
+    return is_there;
+}
+
+static void test_deleted_and_hidden(void **state)
+{
+    struct fixture *f = *state;
+    struct change again = {.collection = hidden.name, .id = ng_str_of("x")};
+    struct ng_key key = {ng_str_of(hidden.name), ng_str_of("team"), ng_str_of("x")};
+    struct rows rows = {0};
+    assert_int_equal(f->docs->declare(f->db, fixture_call(f), &hidden), NG_OK);
+    come_and_go(f, hidden.name, "x");
+    come_and_go(f, "quiet", "x");
+    assert_int_equal(fixture_put(f, "live", 0, "", "text"), NG_OK);
+    maintain(f, 0); /* waits until all events are moved */
+    maintain(f, 1);
+    assert_true(is_kept(hidden.name, "team/x"));
+    maintain(f, 3);
+    assert_false(is_kept(hidden.name, "team/x"));
+    assert_true(is_kept("quiet", "team/x")); /* its history is kept */
+    /* It begins anew, and no earlier event is taken for one of it. */
+    for (again.base = 0; again.base < 3; again.base++) {
+        assert_int_equal(fixture_commit(f, &again, 1, NULL, NULL, NULL), NG_OK);
+    }
+    maintain(f, 0);
+    assert_int_equal(f->docs->get(f->db, fixture_call(f), &key, 0, rows_add, &rows), NG_OK);
+    assert_int_equal(rows.items[0].revision, 3);
+    assert_true(rows.items[0].seq != 0);
+    rows_done(&rows);
+    maintain(f, 3);
+    assert_true(is_kept(hidden.name, "team/x"));
+    expect_clean(f);
+}
+
 static void test_too_large(void **state)
 {
     enum { SIZE = 16 * 1024 * 1024 };
@@ -285,7 +353,7 @@ static void test_too_large(void **state)
                            .json = FIRST,
                            .text = str_make(text, SIZE)};
     assert_int_equal(fixture_commit(f, &entry, 1, NULL, error, NULL), NG_ETOOLARGE);
-    assert_non_null(strstr(error, "15728640"));
+    assert_non_null(strstr(error, "15 MiB; MongoDB's limit of a document is 16 MiB"));
     assert_null(find("aB3dE6gH9jK2"));
     free(text);
 }
@@ -306,7 +374,8 @@ int main(void)
     (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
     const char *const sets[] = {uri_set, database_set, "mongo.timeout=30s", NULL};
     const struct CMUnitTest tests[] = {TEST(test_shape), TEST(test_change_and_delete),
-                                       TEST(test_buried), TEST(test_too_large)};
+                                       TEST(test_buried), TEST(test_deleted_and_hidden),
+                                       TEST(test_too_large)};
     entry_sets = sets;
     client = mongoc_client_new(uri);
     assert_non_null(client);

@@ -69,7 +69,9 @@ static void expect_hits(struct fixture *f, const char *text, const char *engine,
     if (f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, &total) != NG_OK) {
         fail_msg("searching %s failed: %s", text, fixture_error(f));
     }
-    assert_int_equal(rows.count, count);
+    if (rows.count != count) {
+        fail_msg("%s: %zu hits, not %zu", text, rows.count, count);
+    }
     assert_int_equal(total, count);
     if (count > 0) {
         assert_string_equal(rows.items[0].id, first);
@@ -103,7 +105,7 @@ static void test_text_index(void **state)
     expect_hits(f, "lantern word", "text", "b", finds_any_word(f) ? 2 : 1);
     expect_hits(f, "\"quick brown\"", "text", "c", 1);
     expect_hits(f, "\"brown quick\"", "text", "", 0);
-    expect_hits(f, "fox", "text", "", 0); /* the index knows words only as they are */
+    expect_hits(f, "fox", "text", "c", 1); /* the stem of "foxes" */
     expect_hits(f, "fox*", "filter", "c", 1);
     expect_hits(f, "nothing", "text", "", 0);
 }

@@ -13,6 +13,7 @@ static const char *const variables[] = {
     "NOTEGATE_TEST_REDIS_URI",
     "NOTEGATE_TEST_REDIS_NEW_URI",
     "NOTEGATE_TEST_REDIS_SEARCH_URI",
+    "NOTEGATE_TEST_REDIS_CLUSTER_URI",
 };
 
 /* The one in use, for the suite's preparation between its tests. */

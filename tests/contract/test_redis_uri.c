@@ -46,8 +46,8 @@ static void test_good_uris(void **state)
         if (redis_uri_parse(ng_str_of(good[i].text), &uri, error) != NG_OK) {
             fail_msg("%s: %s", good[i].text, error);
         }
-        expect_same(uri.host, good[i].host);
-        expect_same(uri.port, good[i].port);
+        expect_same(uri.node_count == 0 ? NULL : uri.nodes[0].host, good[i].host);
+        expect_same(uri.nodes[0].port, good[i].port);
         expect_same(uri.path, good[i].path);
         expect_same(uri.user, good[i].user);
         expect_same(uri.password, good[i].password);
@@ -55,6 +55,60 @@ static void test_good_uris(void **state)
         assert_int_equal(uri.tls, good[i].tls);
         redis_uri_free(&uri);
     }
+}
+
+static void test_sentinel_uris(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t hosts;
+        const char *last, *port, *master, *password, *sentinel_user, *sentinel_password;
+        int database;
+        bool tls;
+    } good[] = {
+        {"redis+sentinel://a,b,c/mymaster/2", 3, "c", "26379", "mymaster", NULL, NULL, NULL, 2,
+         false},
+        {"redis+sentinel://a:1,b:2/m", 2, "b", "2", "m", NULL, NULL, NULL, 0, false},
+        {"redis+sentinel://[::1]:1,[::2]/m%2Fx/", 2, "::2", "26379", "m/x", NULL, NULL, NULL, 0,
+         false},
+        {"rediss+sentinel://ann:p%40,w@a,b/m/0?sentinel_user=u&sentinel_password=s%26t&db=3", 2,
+         "b", "26379", "m", "p@,w", "u", "s&t", 3, true},
+        {"redis://a,b:7001", 2, "b", "7001", NULL, NULL, NULL, NULL, 0, false},
+    };
+    for (size_t i = 0; i < NG_COUNT(good); i++) {
+        struct redis_uri uri = {0};
+        char error[REDIS_URI_ERROR_SIZE] = "";
+        if (redis_uri_parse(ng_str_of(good[i].text), &uri, error) != NG_OK) {
+            fail_msg("%s: %s", good[i].text, error);
+        }
+        assert_int_equal(uri.node_count, good[i].hosts);
+        expect_same(uri.nodes[uri.node_count - 1].host, good[i].last);
+        expect_same(uri.nodes[uri.node_count - 1].port, good[i].port);
+        expect_same(uri.master, good[i].master);
+        expect_same(uri.password, good[i].password);
+        expect_same(uri.sentinel_user, good[i].sentinel_user);
+        expect_same(uri.sentinel_password, good[i].sentinel_password);
+        assert_int_equal(uri.database, good[i].database);
+        assert_int_equal(uri.tls, good[i].tls);
+        redis_uri_free(&uri);
+    }
+}
+
+static void test_places(void **state)
+{
+    (void)state;
+    struct redis_place place;
+    assert_true(redis_place_parse(ng_str_of("10.0.0.1:7000"), &place));
+    assert_string_equal(place.host, "10.0.0.1");
+    assert_string_equal(place.port, "7000");
+    assert_true(redis_place_parse(ng_str_of("fe80::1:7000"), &place));
+    assert_string_equal(place.host, "fe80::1");
+    assert_true(redis_place_parse(ng_str_of(":7000"), &place));
+    assert_string_equal(place.host, "");
+    assert_false(redis_place_parse(ng_str_of("host"), &place));
+    assert_false(redis_place_parse(ng_str_of("host:"), &place));
+    assert_false(redis_place_parse(ng_str_of("host:70000"), &place));
 }
 
 static void test_bad_uris(void **state)
@@ -83,6 +137,17 @@ static void test_bad_uris(void **state)
         "unix://run/redis.sock",
         "unix:///",
         "unix:///a?x",
+        "redis://a,",
+        "redis://a,,b",
+        "redis://a?sentinel_user=u&sentinel_password=secret",
+        "redis+sentinel://a",
+        "redis+sentinel://a/",
+        "redis+sentinel://a//0",
+        "redis+sentinel://a/m/x",
+        "redis+sentinel://a/m?sentinel_user=u",
+        "redis+sentinel://a/m?sentinel_password=secret%zz",
+        "redis+sentinel:///m",
+        "redis+sentinel://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17/m",
     };
     for (size_t i = 0; i < NG_COUNT(bad); i++) {
         struct redis_uri uri = {0};
@@ -98,10 +163,13 @@ static void test_bad_uris(void **state)
 static void expect_query(const struct ng_recall *recall, const char *want)
 {
     struct buf out;
+    struct wanted wanted = {0};
     buf_init(&out, QUERY_BYTES_MAX);
-    int rc = redis_query(recall, &out);
+    assert_int_equal(wanted_parse(NULL, recall->text, &wanted), NG_OK);
+    int rc = redis_query(recall, &wanted, &out);
     assert_int_equal(rc, want == NULL ? NG_ENOTFOUND : NG_OK);
     expect_same(want == NULL ? NULL : buf_cstr(&out), want);
+    wanted_done(&wanted);
     buf_done(&out);
 }
 
@@ -112,18 +180,17 @@ static void test_queries(void **state)
     struct ng_recall recall = {.size = sizeof(recall)};
     expect_query(&recall, "*");
     recall.text = ng_str_of(" fox-trot (dance)|\"now\" a_b* \\");
-    expect_query(&recall, "@content:(fox|trot|dance|now|a\\_b) ");
+    expect_query(&recall, "@words|content:(\"fox trot\"|dance|danc|now|(a b*)) ");
     recall.text = ng_str_of("What about the fox");
-    expect_query(&recall, "@content:(fox) ");
+    expect_query(&recall, "@words|content:(fox) ");
     recall.text = ng_str_of("what about");
-    expect_query(&recall, "@content:(what|about) ");
+    expect_query(&recall, "@words|content:(what|about) ");
     recall.text = ng_str_of("-*\"(");
     expect_query(&recall, NULL);
     recall.text = ng_str_of("gr\xc3\xb6\xc3\x9f"
                             "e");
     recall.source = ng_str_of("tool:x\n");
-    expect_query(&recall, "@content:(gr\xc3\xb6\xc3\x9f"
-                          "e) @source:{tool\\:x\\ } ");
+    expect_query(&recall, "@words|content:(grosse|gross) @source:{tool\\:x\\ } ");
     struct ng_recall tagged = {.size = sizeof(tagged), .tags = tags, .tag_count = 3};
     tagged.since_ms = 5;
     expect_query(&tagged, "(@tags:{a\\ b|c\\|d\\}} | @entry_tags:{a\\ b|c\\|d\\}}) "
@@ -139,8 +206,8 @@ static void test_queries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_uris),
-        cmocka_unit_test(test_bad_uris),
+        cmocka_unit_test(test_good_uris), cmocka_unit_test(test_sentinel_uris),
+        cmocka_unit_test(test_places),    cmocka_unit_test(test_bad_uris),
         cmocka_unit_test(test_queries),
     };
     return cmocka_run_group_tests_name("redis uri", tests, NULL, NULL);

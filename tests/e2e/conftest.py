@@ -19,10 +19,10 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = SOURCE / "tests" / "e2e" / "support"
 sys.path[:0] = [str(SUPPORT), str(SOURCE / "tests" / "support")]
-from servers import NOT_BACK, servers  # noqa: E402,F401 (a fixture)
+from servers import ITS_OWN_FAULT, NOT_BACK, MongoServer, servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
-collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["team/test_cluster.py"]
+collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["team/test_cluster.py", "team/test_clocks.py"]
 # They measure the plain build, probe it at length, pack it, and preload what would stand before a sanitizer's runtime.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
     collect_ignore += ["ops/test_bench.py", "package/test_installed.py", "http/test_openapi_tools.py", "package/test_package.py",
@@ -39,6 +39,9 @@ START_SECONDS = 120
 STOP_SECONDS = 120
 ANSWER_SECONDS = 120
 LISTENING = re.compile(r"listening on (https?://\S+)")
+
+
+ANEW = pytest.StashKey()
 
 
 def pytest_configure(config):
@@ -61,7 +64,27 @@ def pytest_collection_modifyitems(items):
     if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
         items[:] = [item for item in items if item.get_closest_marker("plain_build") is None]
     for item in items:
-        item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[f"mongo {NOT_BACK}"]))
+        item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[f"mongo {NOT_BACK}", f"mongo {ITS_OWN_FAULT}"]))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    """A test that failed because the stand-in for MongoDB failed by itself says so, and is run again."""
+    if call.excinfo and call.when != "teardown" and not call.excinfo.errisinstance(pytest.skip.Exception):
+        told = next(filter(None, (server.own_fault() for server in list(MongoServer.existing) if server.name == "mongo")), None)
+        if told:
+            item.stash[ANEW] = True
+            told = RuntimeError(f"mongo {ITS_OWN_FAULT}: {told}").with_traceback(call.excinfo.tb)
+            call.excinfo = pytest.ExceptionInfo.from_exception(told)
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    """What is run again gets everything anew, the servers of its file among it."""
+    if item.stash.get(ANEW, False):
+        item.stash[ANEW] = False
+        item.session._setupstate.teardown_exact(None)
 
 
 def binary():
@@ -114,6 +137,7 @@ class Gateway:
         self.process = subprocess.Popen(
             command + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=environment(), cwd=cwd or self.data_dir.parent)
+        self.ending = False
         self.errors = []
         self.lines = queue.Queue()
         self.readers = [threading.Thread(target=self._drain, args=(stream, keep), daemon=True) for stream, keep in (
@@ -185,11 +209,17 @@ class Gateway:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def terminate(self):
+        """SIGTERM, once: a second one would cut off what a slow machine still ends."""
+        if not self.ending:
+            self.ending = True
+            self.process.send_signal(signal.SIGTERM)
+
     def stop(self, seconds=STOP_SECONDS):
         """SIGTERM; the exit code."""
         self.client.close()
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.terminate()
             try:
                 self.process.wait(seconds)
             except subprocess.TimeoutExpired:

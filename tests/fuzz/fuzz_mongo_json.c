@@ -3,7 +3,7 @@
  * another text, the backend keeps the text.) */
 #include <stdlib.h>
 
-#include "../../backends/mongo/db.h"
+#include "../../backends/mongo/document/document.h"
 #include "../../backends/shared/words.h"
 #include "core/json/json.h"
 

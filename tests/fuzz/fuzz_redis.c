@@ -34,12 +34,18 @@ static void try_uri(struct ng_str text)
         must(strlen(error) > 0);
         return;
     }
-    must((uri.host != NULL && uri.host[0] != '\0') != (uri.path != NULL));
-    must(uri.path != NULL || (strtol(uri.port, NULL, 10) >= 1));
+    must((uri.node_count > 0) != (uri.path != NULL));
+    must(uri.node_count <= REDIS_NODES_MAX);
     must(uri.user == NULL || uri.password != NULL);
-    size_t len = (uri.host == NULL ? strlen(uri.path) : strlen(uri.host)) +
+    must(uri.sentinel_user == NULL || uri.sentinel_password != NULL);
+    must(uri.master == NULL || uri.master[0] != '\0');
+    size_t len = (uri.path == NULL ? 0 : strlen(uri.path)) +
                  (uri.password == NULL ? 0 : strlen(uri.password)) +
                  (uri.user == NULL ? 0 : strlen(uri.user));
+    for (size_t i = 0; i < uri.node_count; i++) {
+        must(uri.nodes[i].host[0] != '\0' && strtol(uri.nodes[i].port, NULL, 10) >= 1);
+        len += strlen(uri.nodes[i].host);
+    }
     must(len < text.len);
     redis_uri_free(&uri);
 }
@@ -65,12 +71,15 @@ static void try_query(struct ng_str text)
         .tag_count = count > 2 ? count - 2 : 0,
     };
     struct buf out;
+    struct wanted wanted = {0};
     buf_init(&out, QUERY_BYTES_MAX);
-    int rc = redis_query(&recall, &out);
+    must(wanted_parse(NULL, recall.text, &wanted) == NG_OK);
+    int rc = redis_query(&recall, &wanted, &out);
     must(rc == NG_OK || rc == NG_ENOTFOUND);
     must(out.rc == NG_OK);
     size_t braces = 0;
     size_t depth = 0;
+    size_t quotes = 0;
     for (size_t i = 0; rc == NG_OK && i < out.len; i++) {
         char c = out.data[i];
         if (c == '\\') {
@@ -81,11 +90,22 @@ static void try_query(struct ng_str text)
         } else if (c == '}' || c == ')') {
             must(depth-- > 0);
         } else {
-            must((unsigned char)c >= ' ' && strchr("\"'-~$%;[]!<>", c) == NULL);
+            must((unsigned char)c >= ' ' && strchr("'-~$%;[]!<>", c) == NULL);
+            quotes += c == '"';
         }
     }
-    must(depth == 0 && braces <= 5);
+    must(depth == 0 && quotes % 2 == 0 && braces <= 5 + wanted.count);
+    wanted_done(&wanted);
     buf_done(&out);
+}
+
+/* The address in a redirection of a cluster. */
+static void try_place(struct ng_str text)
+{
+    struct redis_place place;
+    if (redis_place_parse(text, &place)) {
+        must(strlen(place.host) < sizeof(place.host) && strtol(place.port, NULL, 10) >= 1);
+    }
 }
 
 /* In pieces, as it comes from a socket. */
@@ -127,6 +147,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 'q':
         try_query(rest);
+        break;
+    case 'p':
+        try_place(rest);
         break;
     case 'r':
         try_reply(rest);

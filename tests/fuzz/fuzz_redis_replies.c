@@ -43,10 +43,12 @@ int64_t socket_now_ns(void)
     return now_ns;
 }
 
-enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri *uri,
-                               SSL_CTX *tls, const struct socket_limit *limit)
+enum socket_result socket_open(struct redis_socket *sock, const char *path,
+                               const struct redis_place *place, SSL_CTX *tls,
+                               const struct socket_limit *limit)
 {
-    (void)uri;
+    (void)path;
+    (void)place;
     (void)tls;
     (void)limit;
     memset(sock, 0, sizeof(*sock));
@@ -191,17 +193,29 @@ static int ask_for(char what, struct redis *redis, struct ng_call *call)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct pool_options options = {
-        .uri = ng_str_of("redis://127.0.0.1"), .timeout_ms = 1000, .connections = 1};
     struct redis redis = {.prefix = ng_str_of("p:")};
+    struct pool_options options = {
+        .uri = ng_str_of("redis://127.0.0.1"),
+        .prefix = redis.prefix,
+        .timeout_ms = 1000,
+        .connections = 1,
+    };
     if (size == 0 || size > INPUT_BYTES_MAX) {
         return 0;
+    }
+    /* An upper-case letter: a single server; a lower-case one: a node of a cluster, so that
+     * redirections are followed (to where the same input is read on). */
+    char what = (char)data[0];
+    if (what >= 'a' && what <= 'z') {
+        options.cluster = true;
+        options.failover_ms = 1;
+        what = (char)(what - 'a' + 'A');
     }
     struct ng_call *call = plain_call_begin();
     must(pool_open(call, &options, &redis.pool) == NG_OK);
     incoming.data = (const char *)data + 1;
     incoming.len = size - 1;
-    int rc = ask_for((char)data[0], &redis, call);
+    int rc = ask_for(what, &redis, call);
     must(rc == NG_OK || plain_call_failed(call));
     pool_close(redis.pool);
     plain_call_end(call);

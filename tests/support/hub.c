@@ -24,5 +24,7 @@ void hub_reset(void)
     control->hook(NULL, NULL);
     control->delay(0);
     control->away(false);
+    control->refuse(NULL, NULL);
     control->unnumbered(false);
+    control->unanswered(NULL);
 }

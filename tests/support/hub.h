@@ -19,6 +19,12 @@ struct hub_control {
     void (*delay)(int64_t microseconds);
     /* Does not answer: everything is NG_EUNAVAILABLE at once. */
     void (*away)(bool away);
+    /* Commits that change the one collection, and queries of the other, are NG_EUNAVAILABLE;
+     * NULL: none. The names stay. */
+    void (*refuse)(const char *commits, const char *queries);
+    /* Commits that change this collection are made, and answered as if nobody knew
+     * (NG_ETIMEOUT). A text that stays; NULL: none. */
+    void (*unanswered)(const char *collection);
     /* Tells no sequence number with a commit. */
     void (*unnumbered)(bool unnumbered);
     /* Runs in front of each round trip of any gateway that changes the collection "things", on

@@ -27,7 +27,7 @@ class Kernel:
         self.bind_stdin = lambda: self._bind(context, zmq.ROUTER, "stdin")
         self.stdin = None if late else self.bind_stdin()
         self.iopub = self._bind(context, zmq.PUB, "iopub")
-        self.count = 0
+        self.count = self.lines = 0
         self.who = []
         self.parent = self.before = self.latest = {}
 
@@ -132,6 +132,17 @@ class Kernel:
         while not os.path.exists(path):
             self.do_stream(".", "stderr")
             time.sleep(0.2)
+
+    def do_go_on(self):
+        """Numbered lines until the next request is there."""
+        self.lines = 0
+        while not self.shell.poll(0):
+            self.do_stream(f"{self.lines}\n")
+            self.lines += 1
+
+    def do_lines(self):
+        """How many that were."""
+        self.do_stream(f"{self.lines}\n")
 
     def do_swallow(self):
         while not interrupts:

@@ -49,8 +49,10 @@ bool redis_fixture_open(struct redis_fixture *fixture, const char *variable)
                       fixture->redis == NULL ? "out of memory" : fixture->redis->errstr);
         exit(1);
     }
+    bool cluster = strstr(variable, "CLUSTER") != NULL;
     (void)snprintf(fixture->prefix, sizeof(fixture->prefix),
-                   "notegate-test-%ld-%d:", (long)getpid(), number++);
+                   "%snotegate-test-%ld-%d%s:", cluster ? "{" : "", (long)getpid(), number++,
+                   cluster ? "}" : "");
     (void)snprintf(fixture->uri_set, sizeof(fixture->uri_set), "redis.uri=%s", uri);
     (void)snprintf(fixture->prefix_set, sizeof(fixture->prefix_set), "redis.prefix=%s",
                    fixture->prefix);
@@ -59,6 +61,9 @@ bool redis_fixture_open(struct redis_fixture *fixture, const char *variable)
     fixture->sets[2] = fixture->uri_set;
     fixture->sets[3] = fixture->prefix_set;
     fixture->sets[4] = "redis.timeout=60s"; /* sanitizers and a full machine are slow */
+    if (cluster) {
+        fixture->sets[5] = "redis.cluster=true";
+    }
     return true;
 }
 

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
@@ -32,6 +33,8 @@ EXECUTE_SECONDS = 30
 NOT_BACK = "did not come back"
 # A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
 BLOCKED_SECONDS = 60
+# Message about one that does so, or ended by itself: no fault of its client either.
+ITS_OWN_FAULT = "failed by itself"
 LOOK_SECONDS = 5
 TRIES = 2
 
@@ -81,15 +84,36 @@ class RedisError(Exception):
     """Error that Redis sent instead of a reply."""
 
 
+def freeze(process):
+    """SIGSTOP. Returns when each of its threads stands still: on a busy machine some go on for a while after the signal."""
+    process.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + STOP_SECONDS
+    while not _stands_still(process):
+        if time.monotonic() > end:
+            raise RuntimeError(f"process {process.pid} still runs after SIGSTOP")
+        time.sleep(0.002)
+
+
+def _stands_still(process):
+    try:
+        stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir()]
+    except OSError:
+        return False  # a thread ended meanwhile
+    return all(stat.rsplit(")", 1)[1].split()[0] in "TZX" for stat in stats)
+
+
 class Server:
     """One server process. It ends with this process, however that ends."""
 
-    def __init__(self, name):
+    existing = weakref.WeakSet()
+
+    def __init__(self, name, place=None):
         self.name = name
+        self.existing.add(self)
         self.port = None
         self.process = None
         self.guard = None
-        self.data = pathlib.Path(tempfile.mkdtemp(prefix=f"notegate-{name}-"))
+        self.data = pathlib.Path(tempfile.mkdtemp(prefix=f"notegate-{name}-", dir=place))
         self.log = self.data / "log"
 
     # ---- what the kinds of server say ----
@@ -120,9 +144,12 @@ class Server:
                 raise RuntimeError(f"{self.name} {what}: {self.log.read_text(errors='replace')[-4000:]}")
         return self
 
+    def runs(self):
+        return self.process is not None and self.process.poll() is None
+
     def stop(self):
         """SIGTERM, and SIGKILL to one that does not end. The data stay."""
-        if self.process and self.process.poll() is None:
+        if self.runs():
             self.thaw()
             self.process.terminate()
             try:
@@ -142,21 +169,17 @@ class Server:
 
     def freeze(self):
         """Connections stay open and are accepted; nothing is answered. Returns when each of its threads stands still."""
-        self.process.send_signal(signal.SIGSTOP)
-        end = time.monotonic() + STOP_SECONDS
-        while time.monotonic() < end and not self._stands_still():
-            time.sleep(0.002)
+        freeze(self.process)
 
     def blocked(self):
         """Stacks of its threads if it does not answer any more, else None."""
         return None
 
-    def _stands_still(self):
-        try:
-            stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()]
-        except OSError:
-            return False  # a thread ended meanwhile
-        return all(stat.rsplit(")", 1)[1].split()[0] in "TZX" for stat in stats)
+    def own_fault(self):
+        """An account of it if the server blocks on itself, or ended though no test made it end; else None."""
+        if self.process and self.process.poll() is not None:
+            return f"its exit code is {self.process.returncode}: {self.log.read_text(errors='replace')[-4000:]}"
+        return self.blocked() if self.process and not _stands_still(self.process) else None
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)
@@ -230,14 +253,21 @@ def bson_text(text):
 
 class MongoServer(Server):
     """MongoDB's protocol. text: the one with text indexes, which is weak elsewhere. args: further options. synced: each commit
-    is on disk before it is acknowledged."""
+    is on disk before it is acknowledged. place: folder for its data, instead of the system's temporary one. Without text
+    indexes it is the program of NOTEGATE_TEST_MONGO, if that names one with the options of SecantusDB."""
 
-    def __init__(self, text=False, args=(), synced=True):
+    def __init__(self, text=False, args=(), synced=True, place=None):
         programs = folder() / "venv" / "bin"
-        program = [installed(programs / "nx-27017")] if text else [installed(programs / "python3"), "-c", TELLS]
-        if not text:
+        named = os.environ.get("NOTEGATE_TEST_MONGO")
+        self.tells = not text and not named
+        if text:
+            program = [installed(programs / "nx-27017")]
+        elif named:
+            program = [named]
+        else:
+            program = [installed(programs / "python3"), "-c", TELLS]
             installed(programs / "secantusd-py")
-        super().__init__("mongo-text" if text else "mongo")
+        super().__init__("mongo-text" if text else "mongo", place)
         self.text = text
         self.program = program
         self.args = [*args, *(["--sync-on-commit"] if synced and not text else [])]
@@ -273,7 +303,7 @@ class MongoServer(Server):
             pass
         except OSError:
             return None  # it ended: no block
-        if not self.text:
+        if self.tells:
             before = self.log.stat().st_size
             self.process.send_signal(signal.SIGUSR1)
             end = time.monotonic() + STOP_SECONDS
@@ -283,14 +313,14 @@ class MongoServer(Server):
 
 
 class RedisServer(Server):
-    """Redis. search: with the search module; debian: the system's own, which has TLS. args: further options."""
+    """Redis. search: with the search module; debian: the system's own, which has TLS. args: further options. place: as above."""
 
-    def __init__(self, search=False, debian=False, args=()):
+    def __init__(self, search=False, debian=False, args=(), place=None):
         if search and debian:
             raise ValueError("the search module needs a newer server than the system's")
         program = installed("redis-server" if debian else folder() / "bin" / "redis-server")
         self.module = installed(folder() / "lib" / "redisearch.so") if search else None
-        super().__init__("redis-search" if search else "redis")
+        super().__init__("redis-search" if search else "redis", place)
         self.program = program
         self.args = list(args)
 
@@ -338,6 +368,44 @@ class RedisServer(Server):
             return str(error).startswith("NOAUTH")
 
 
+class HaproxyServer(Server):
+    """The system's haproxy. config: its text, where it binds :8420 (the frontend's port; becomes a free one on loopback)."""
+
+    def __init__(self, config):
+        self.program = installed(shutil.which("haproxy") or "/usr/sbin/haproxy")
+        super().__init__("haproxy")
+        self.config = config
+        self.stats = self.data / "stats"
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def command(self):
+        text = self.config.replace("bind :8420", f"bind 127.0.0.1:{self.port}")
+        text = text.replace("global\n", f"global\n    stats socket {self.stats} level admin\n", 1)
+        (self.data / "haproxy.cfg").write_text(text)
+        return [self.program, "-db", "-f", str(self.data / "haproxy.cfg")]
+
+    def _ask(self, command):
+        with socket.socket(socket.AF_UNIX) as plain:
+            plain.settimeout(EXECUTE_SECONDS)
+            plain.connect(str(self.stats))
+            plain.sendall(command.encode() + b"\n")
+            with plain.makefile() as answer:
+                return answer.read()
+
+    def answers(self):
+        return f"\nPid: {self.process.pid}\n" in self._ask("show info")
+
+    def states(self):
+        """UP, DOWN and the like by the name of a server."""
+        lines = self._ask("show stat").removeprefix("# ").splitlines()
+        names = lines[0].split(",")
+        rows = [dict(zip(names, line.split(","))) for line in lines[1:] if line]
+        return {row["svname"]: row["status"] for row in rows if row["svname"] not in ("FRONTEND", "BACKEND")}
+
+
 # ---- for pytest: `from servers import servers` in a conftest.py ----
 
 class Servers:
@@ -360,6 +428,17 @@ class Servers:
     def redis(self, search=False, debian=False, args=()):
         return self._start(RedisServer, search, debian, args)
 
+    def haproxy(self, config):
+        return self._start(HaproxyServer, config)
+
+    def redis_sentinels(self, **options):
+        from redis_groups import RedisSentinels
+        return self._start(RedisSentinels, **options)
+
+    def redis_cluster(self, **options):
+        from redis_groups import RedisCluster
+        return self._start(RedisCluster, **options)
+
 
 try:
     import pytest
@@ -377,12 +456,20 @@ else:
 
 # Lent servers are not killed: they need not wait for the disk.
 LENT_REDIS = ["--appendfsync", "everysec"]
+def one_node_cluster():
+    # As a program this file is not the module that the groups import.
+    sys.modules.setdefault("servers", sys.modules[__name__])
+    from redis_groups import OneNodeCluster
+    return OneNodeCluster(LENT_REDIS)
+
+
 KINDS = {
     "mongo": ("NOTEGATE_TEST_MONGO_URI", lambda: MongoServer(synced=False)),
     "mongo-text": ("NOTEGATE_TEST_MONGO_TEXT_URI", lambda: MongoServer(text=True)),
     "redis": ("NOTEGATE_TEST_REDIS_URI", lambda: RedisServer(debian=True, args=LENT_REDIS)),
     "redis-new": ("NOTEGATE_TEST_REDIS_NEW_URI", lambda: RedisServer(args=LENT_REDIS)),
     "redis-search": ("NOTEGATE_TEST_REDIS_SEARCH_URI", lambda: RedisServer(search=True, args=LENT_REDIS)),
+    "redis-cluster": ("NOTEGATE_TEST_REDIS_CLUSTER_URI", one_node_cluster),
 }
 
 

@@ -16,6 +16,8 @@
 #include "core/module/registry.h"
 #include "core/module/watchdog.h"
 
+#define CLOSE_MS 10000 /* the most that it waits for calls */
+
 #define NG_TEXT(text)                                                                          \
     {                                                                                          \
         (text), sizeof(text) - 1                                                               \
@@ -332,8 +334,18 @@ struct gateway *test_gateway_open(const char *const *sets)
     return gateway;
 }
 
+/* A call that was answered may still be on its way out, on a thread of its own. */
+static void await_calls(const struct gateway *gateway)
+{
+    for (int left = CLOSE_MS; left > 0 && atomic_load(&gateway->active) > 0; left--) {
+        struct timespec step = {0, 1000000};
+        (void)nanosleep(&step, NULL);
+    }
+}
+
 void test_gateway_close(struct gateway *gateway)
 {
+    await_calls(gateway);
     if (gateway->pool != NULL) {
         pool_free(gateway->pool);
     }

@@ -248,22 +248,22 @@ class Checks:
 
     def check_events(self):
         """Every change was an event once, and each document's events are in the order of its revisions."""
-        last, seen, hashes = 0, collections.defaultdict(list), collections.Counter()
+        last, seen, hashes = 0, collections.defaultdict(list), collections.defaultdict(list)
         for event in self.feed():
             self.expect(event["seq"] > last, f"event {event['seq']} after {last}")
             last = event["seq"]
             if isinstance(event["revision"], int):
                 seen[event["collection"], event["space"], event["id"]].append(event["revision"])
             else:
-                hashes[event["revision"]] += 1
+                hashes[event["revision"]].append(event)
         for document, revisions in seen.items():
             if document[0] in ("notebooks", *COLLECTIONS):
                 self.expect(revisions == list(range(1, len(revisions) + 1)), f"events of {document}: revisions {revisions}")
         for document, revision in self.revisions.items():
             self.expect(len(seen[document]) == revision, f"{len(seen[document])} events of {document}, at revision {revision}")
         for line in self.written("file", "note", "note top", "cell"):
-            count = hashes[line["revision"]]
-            self.expect(count == 1, f"{count} events of the {line['kind']} {line['token']}, {line['revision']}")
+            told = hashes[line["revision"]]
+            self.expect(len(told) == 1, f"{len(told)} events of the {line['kind']} {line['token']}, {line['revision']}: {told}")
 
     def verify(self):
         done = self.gateway.command("verify")
@@ -285,7 +285,9 @@ class Checks:
                 crashes = os.path.join(gateway.data, "crashed")
                 if os.path.exists(crashes):
                     with open(crashes, encoding="utf-8") as file:
-                        self.expect(not file.read(), f"{gateway.name} has recorded crashes in {crashes}")
+                        # A library that aborts where there is no memory is told among them.
+                        more = len(file.read().splitlines()) - gateway.excused_ends
+                        self.expect(more <= 0, f"{gateway.name} has recorded {more} more crashes than its faults excuse in {crashes}")
         known = {"shared.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md"}
         for top in (self.system.root, self.system.notes):
             for folder, _, names in os.walk(top):

@@ -15,6 +15,8 @@ CLOCK_HOURS = 11
 # Extra memory that a process may take: too little for its work.
 FEW_DESCRIPTORS = (0, 6)
 LITTLE_MEMORY = (0, 4 << 20)
+# How late a piece of a delayed line is at most.
+LATE_SECONDS = (0.005, 0.02, 0.1)
 # Leave so much when the disk is filled.
 ROOM = (0, 300000)
 MAIN_KINDS = ("kill", "kill", "kill", "kill", "freeze", "term", "cut", "clock")
@@ -47,9 +49,9 @@ class Faults:
             kinds = list(PROCESS_KINDS + MAIN_KINDS + ("full", "write", "name") + 2 * DATABASE_KINDS)
         return [kind for kind in kinds if self.only is None or kind in self.only]
 
-    def begin(self):
-        """One more fault: its kind."""
-        kind = self.rng.choice(self.kinds())
+    def begin(self, kind=None):
+        """One more fault, of this kind or of one that is drawn: its kind."""
+        kind = kind or self.rng.choice(self.kinds())
         gateway = self.rng.choice(self.system.gateways)
         whole = kind in DATABASE_KINDS + ("full",)
         if any(self.excludes(kind, other) for other, where, _ in self.active if whole or where is gateway):
@@ -107,6 +109,8 @@ class Faults:
             code = gateway.process.wait(120)
             if code != 0 and not self.seen & set(STARTLESS):
                 raise AssertionError(f"{gateway.name}: SIGTERM ended with {code}; see {gateway.log}")
+            if any(code in FATAL.get(kind, ()) for kind in self.seen):
+                gateway.excused_ends += 1  # without memory, before the signal or while it stopped
             gateway.start()
 
         return again
@@ -116,17 +120,30 @@ class Faults:
         # It stays so, until the next jump: also back.
         return lambda: gateway.control.jump(self.rng.choice([0, self.rng.uniform(-60, 60)]))
 
+    def hour(self, gateway):
+        gateway.control.jump(self.rng.choice([-3600, 3600]))
+        return lambda: gateway.control.jump(0)
+
     # ---- lines
 
     def cut(self, gateway):
         return self.cut_line(gateway.name)
 
+    def delay(self, gateway):
+        return self.line(gateway.name, "delay", LATE_SECONDS)
+
     def cut_database(self, _gateway):
-        return self.cut_line(self.rng.choice(["mongo", "redis"]))
+        return self.cut_line(self.rng.choice(self.system.database_lines()))
+
+    def delay_database(self, _gateway):
+        return self.line(self.rng.choice(self.system.database_lines()), "delay", LATE_SECONDS)
 
     def cut_line(self, name):
-        self.system.put("cut", name, self.rng.choice([0.02, 0.1, 0.5]))
-        return lambda: self.system.put("cut", name, 0)
+        return self.line(name, "cut", (0.02, 0.1, 0.5))
+
+    def line(self, name, what, choices):
+        self.system.put(what, name, self.rng.choice(choices))
+        return lambda: self.system.put(what, name, 0)
 
     # ---- disks
 
@@ -189,6 +206,11 @@ class Faults:
     def kill_redis(self, _gateway):
         self.system.databases.redis.kill()
         return self.system.databases.redis.restart
+
+    def flush_redis(self, _gateway):
+        with contextlib.suppress(OSError):
+            self.system.databases.redis.execute("FLUSHALL")
+        return lambda: None
 
     def freeze_mongo(self, _gateway):
         self.system.databases.mongo.freeze()

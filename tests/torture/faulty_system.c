@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -241,4 +242,36 @@ time_t time(time_t *ret_time)
         *ret_time = now.tv_sec;
     }
     return now.tv_sec;
+}
+
+/* Until the moved clock says so, also where it is moved meanwhile, as the kernel does. Those of
+ * the monotonic clock are known by their small numbers. */
+int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+                           const struct timespec *restrict until)
+{
+    static const int64_t slice = 100000000;
+    static const int64_t wall = (int64_t)1000000000 * 1000000000;
+    static int (*wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    int64_t end = until->tv_sec * second + until->tv_nsec;
+    struct timespec now;
+    if (wait == NULL) {
+        *(void **)&wait = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+    }
+    if (control == NULL || end < wall) {
+        return wait(cond, mutex, until);
+    }
+    for (;;) {
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        int64_t left = end - (now.tv_sec * second + now.tv_nsec);
+        if (left <= 0) {
+            return ETIMEDOUT;
+        }
+        (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+        int64_t next = now.tv_sec * second + now.tv_nsec + (left < slice ? left : slice);
+        struct timespec soon = {next / second, next % second};
+        int rc = wait(cond, mutex, &soon);
+        if (rc != ETIMEDOUT) {
+            return rc;
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 For each NAME it listens on a port, written to FOLDER/port-NAME, and connects to the port that FOLDER/to-NAME names at that
 moment. While FOLDER/cut-NAME has a number, each piece of an answer breaks the line with that probability: part of it or nothing has
-gone through by then; a request may be cut as well.
+gone through by then; a request may be cut as well. While FOLDER/delay-NAME has a number, each piece waits up to so many seconds.
 """
 import asyncio
 import contextlib
@@ -15,8 +15,11 @@ import random
 import socket
 import struct
 import sys
+import time
 
 PIECE = 65536
+# A file of a line is read again after so long.
+LOOK_SECONDS = 0.02
 
 
 class Line:
@@ -25,8 +28,17 @@ class Line:
     def __init__(self, folder, name, seed):
         self.folder, self.name = folder, name
         self.rng = random.Random(f"{seed}-{name}")
+        self.known = {}    # what a file said, and when it was read
 
     def says(self, what):
+        now = time.monotonic()
+        value, read = self.known.get(what, (0, -LOOK_SECONDS))
+        if now - read >= LOOK_SECONDS:
+            value = self.read(what)
+            self.known[what] = value, now
+        return value
+
+    def read(self, what):
         try:
             with open(os.path.join(self.folder, f"{what}-{self.name}")) as file:
                 return float(file.read() or 0)
@@ -43,7 +55,7 @@ class Line:
 
     async def serve(self, reader, writer):
         try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", int(self.says("to")))
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", int(self.read("to")))
         except OSError:
             self.reset(writer)
             return
@@ -65,6 +77,8 @@ class Line:
                 if not piece:
                     return
                 cut = self.rng.random() < self.says("cut") * share
+                if self.says("delay"):
+                    await asyncio.sleep(self.rng.uniform(0, self.says("delay")))
                 writer.write(piece[:self.rng.randrange(len(piece))] if cut else piece)
                 await writer.drain()
             except OSError:

@@ -136,6 +136,7 @@ class Round:
                 self.refused_starts += 1
             else:
                 self.died += 1
+                gateway.excused_ends += 1
             gateway.start()
         for name, process in self.agents.items():
             if process.poll() not in (None, 0):

@@ -3,6 +3,8 @@
 #include "pipeline.h"
 
 #include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "redirect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,20 +42,6 @@ static void pipeline_begin(struct pipeline *pipeline)
     }
 }
 
-void redis_command(struct buf *out, const struct ng_str *words, size_t count)
-{
-    buf_printf(out, "*%zu\r\n", count);
-    for (size_t i = 0; i < count; i++) {
-        if (words[i].data == NULL) {
-            out->rc = words[i].len > 0 ? NG_EINVAL : NG_EINTERNAL;
-            return;
-        }
-        buf_printf(out, "$%zu\r\n", words[i].len);
-        buf_add_str(out, words[i]);
-        buf_add_c(out, "\r\n");
-    }
-}
-
 void pipeline_add(struct pipeline *pipeline, const struct ng_str *words, size_t count)
 {
     pipeline_begin(pipeline);
@@ -80,7 +68,7 @@ static enum socket_result pipeline_exchange(struct pipeline *pipeline, size_t *r
         limit = pool_limit(pipeline->pool, pipeline->call);
     }
     for (; end == SOCKET_OK && *ret_got < pipeline->count; (*ret_got)++) {
-        end = pool_read(pipeline->conn, &limit, &pipeline->replies[*ret_got]);
+        end = conn_read(pipeline->conn, &limit, &pipeline->replies[*ret_got]);
         if (end != SOCKET_OK) {
             break;
         }
@@ -96,15 +84,25 @@ static void pipeline_drop(struct pipeline *pipeline)
     }
 }
 
+/* Drops the replies of an attempt. */
+static void pipeline_clear(struct pipeline *pipeline)
+{
+    for (size_t i = 0; i < pipeline->count; i++) {
+        freeReplyObject(pipeline->replies[i]);
+        pipeline->replies[i] = NULL;
+    }
+}
+
 static int pipeline_run_connected(struct pipeline *pipeline)
 {
+    struct redis_pool *pool = pipeline->pool;
     bool held = pipeline->conn != NULL;
     for (int attempt = 0;; attempt++) {
         size_t got = 0;
         if (pipeline->conn == NULL) {
-            struct socket_limit limit = pool_limit(pipeline->pool, pipeline->call);
-            int rc = pool_acquire(pipeline->pool, pipeline->call, attempt > 0, &limit,
-                                  &pipeline->conn);
+            struct socket_limit limit = pool_limit(pool, pipeline->call);
+            int rc = pool_acquire(pool, pipeline->call, attempt > 0, &limit, &pipeline->conn,
+                                  &pipeline->again);
             if (rc != NG_OK) {
                 return rc;
             }
@@ -113,20 +111,45 @@ static int pipeline_run_connected(struct pipeline *pipeline)
         if (end == SOCKET_OK) {
             return NG_OK;
         }
-        for (size_t i = 0; i < got; i++) {
-            freeReplyObject(pipeline->replies[i]);
-            pipeline->replies[i] = NULL;
-        }
-        bool again = end == SOCKET_CLOSED && pipeline->conn->reused && !held && attempt == 0;
+        pipeline_clear(pipeline);
+        bool resend = end == SOCKET_CLOSED && pipeline->conn->reused && !held && attempt == 0;
         int rc = NG_OK;
-        if (!again) {
-            rc = pool_fail(pipeline->pool, pipeline->call, end, pipeline->conn->sock.error);
+        if (!resend) {
+            rc = pool_fail(pool, pipeline->call, pipeline->conn, end);
+            pipeline->again = end == SOCKET_CLOSED || end == SOCKET_TIMED_OUT;
+        }
+        if (pipeline->again) {
+            pool_forget(pool, &pipeline->conn->place);
         }
         pipeline_drop(pipeline);
-        if (!again) {
+        if (!resend) {
             return rc;
         }
     }
+}
+
+/* One attempt, with the redirections that its replies ask for. */
+static int pipeline_round(struct pipeline *pipeline)
+{
+    pipeline->again = false;
+    pipeline_clear(pipeline);
+    if (pipeline->count == 0) {
+        return NG_OK;
+    }
+    int rc = pipeline_run_connected(pipeline);
+    if (rc == NG_OK) {
+        rc = redirect_replies(pipeline);
+    }
+    if (pipeline->conn != NULL && !pipeline->keeps_connection) {
+        bool replica = false;
+        for (size_t i = 0; i < pipeline->count; i++) {
+            replica = replica || redis_error_is(pipeline->replies[i], "READONLY");
+        }
+        /* After a failover the name leads to another server. */
+        pool_return(pipeline->pool, pipeline->conn, !replica);
+        pipeline->conn = NULL;
+    }
+    return rc;
 }
 
 int pipeline_run(struct pipeline *pipeline)
@@ -141,19 +164,12 @@ int pipeline_run(struct pipeline *pipeline)
     if (pipeline->replies == NULL) {
         return ng_fail(pipeline->call, NG_EINTERNAL, "out of memory for the answers of Redis");
     }
-    int rc = NG_OK;
-    if (pipeline->count != 0) {
-        rc = pipeline_run_connected(pipeline);
-    }
-    if (rc == NG_OK && !pipeline->keeps_connection && pipeline->conn != NULL) {
-        bool replica = false;
-        for (size_t i = 0; i < pipeline->count; i++) {
-            replica = replica || redis_error_is(pipeline->replies[i], "READONLY");
-        }
-        /* After a failover the name leads to another server. */
-        pool_return(pipeline->pool, pipeline->conn, !replica);
-        pipeline->conn = NULL;
-    }
+    struct pool_retry retry = pool_retry_begin(pipeline->pool);
+    bool once = pipeline->keeps_connection || pipeline->at_once;
+    int rc;
+    do {
+        rc = pipeline_round(pipeline);
+    } while (pipeline->again && !once && pool_retry_wait(&retry, pipeline->call));
     return rc;
 }
 
@@ -182,25 +198,4 @@ void pipeline_done(struct pipeline *pipeline)
     /* A connection kept over rounds may be inside a transaction. */
     pipeline_drop(pipeline);
     buf_done(&pipeline->out);
-}
-
-/* ---- replies ---- */
-
-bool redis_error_is(const redisReply *reply, const char *code)
-{
-    size_t len = strlen(code);
-    return reply != NULL && reply->type == REDIS_REPLY_ERROR &&
-           strncmp(reply->str, code, len) == 0 &&
-           (reply->str[len] == ' ' || reply->str[len] == '\0');
-}
-
-struct ng_str redis_text(const redisReply *reply)
-{
-    struct ng_str text = {NULL, 0};
-    if (reply != NULL &&
-        (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS)) {
-        text.data = reply->str;
-        text.len = (size_t)reply->len;
-    }
-    return text;
 }

@@ -7,13 +7,16 @@
 
 /* One round: pipeline_add() the commands, pipeline_run(), read the replies. pipeline_done()
  * ends it, also after a failure. Every command must be repeatable without harm: if an idle
- * connection turns out to be dead, the round is sent again on a new one. */
+ * connection turns out to be dead, or the server changes, the round is sent again. */
 struct pipeline {
     struct redis_pool *pool;
     struct ng_call *call;
-    bool
-        keeps_connection; /* set before the first round: later rounds use the same connection */
-    struct pool_conn *conn;
+    /* Set before the first round: later rounds use the same connection. A change of the server
+     * fails such a round, as the rounds before it are lost. */
+    bool keeps_connection;
+    bool at_once; /* set before the first round: a change of the server fails the round */
+    bool again;   /* the round failed, but the server is changing: it may be repeated */
+    struct conn *conn;
     struct buf out; /* the commands */
     size_t count;
     redisReply **replies;
@@ -33,9 +36,5 @@ int pipeline_run(struct pipeline *pipeline);
 int pipeline_run_all(struct pipeline *pipeline);
 const redisReply *pipeline_reply(const struct pipeline *pipeline, size_t at);
 void pipeline_done(struct pipeline *pipeline);
-
-bool redis_error_is(const redisReply *reply, const char *code);
-/* The bytes of a string reply; {NULL, 0} if it is no string. */
-struct ng_str redis_text(const redisReply *reply);
 
 #endif

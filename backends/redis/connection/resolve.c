@@ -4,7 +4,8 @@
  *
  * The C library's resolver cannot be interrupted and waits as long as its own configuration
  * allows, so it runs on a thread of its own. If its answer comes too late, that thread frees
- * everything.
+ * everything. It may do so after the module was closed, which therefore stays loaded (-z
+ * nodelete).
  */
 #include "resolve.h"
 

@@ -125,7 +125,9 @@ static enum socket_result socket_receive(struct redis_socket *sock, char *data, 
     }
 }
 
-/* ---- TLS: OpenSSL works on two memory buffers; this file does the socket I/O ---- */
+/* ---- TLS: OpenSSL works on two memory buffers; this file does the socket I/O. What an earlier
+ * operation of this thread left in OpenSSL's queue of errors would count as one of the next: it
+ * is cleared before each. ---- */
 
 static enum socket_result socket_tls_error(struct redis_socket *sock, const char *what)
 {
@@ -141,11 +143,33 @@ static enum socket_result socket_tls_error(struct redis_socket *sock, const char
         ERR_clear_error();
         return SOCKET_REFUSED;
     }
+    if (ERR_GET_REASON(code) == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED) {
+        ERR_clear_error();
+        return socket_fail(sock, SOCKET_REFUSED,
+                           "it requires a certificate of its clients; set redis.tls_cert and "
+                           "redis.tls_key");
+    }
     if (code != 0) {
         ERR_error_string_n(code, text, sizeof(text));
     }
     (void)snprintf(sock->error, sizeof(sock->error), "%s: %s", what,
                    code == 0 ? "the connection was lost" : text);
+    ERR_clear_error();
+    return SOCKET_CLOSED;
+}
+
+/* The connection was lost while sending: what the server said before may still be there, such
+ * as an alert that refuses the certificate. */
+static enum socket_result socket_tls_last_words(struct redis_socket *sock)
+{
+    char chunk[SOCKET_TLS_CHUNK];
+    char data[1];
+    ssize_t got = recv(sock->fd, chunk, sizeof(chunk), MSG_DONTWAIT);
+    ERR_clear_error();
+    if (got > 0 && BIO_write(sock->tls_in, chunk, (int)got) == (int)got &&
+        SSL_get_error(sock->tls, SSL_read(sock->tls, data, sizeof(data))) == SSL_ERROR_SSL) {
+        return socket_tls_error(sock, "TLS");
+    }
     ERR_clear_error();
     return SOCKET_CLOSED;
 }
@@ -158,6 +182,9 @@ static enum socket_result socket_tls_flush(struct redis_socket *sock,
     int got = 0;
     while ((got = BIO_read(sock->tls_out, chunk, sizeof(chunk))) > 0) {
         enum socket_result end = socket_send(sock, chunk, (size_t)got, limit);
+        if (end == SOCKET_CLOSED) {
+            end = socket_tls_last_words(sock);
+        }
         if (end != SOCKET_OK) {
             return end;
         }
@@ -230,11 +257,13 @@ static enum socket_result socket_tls_start(struct redis_socket *sock, SSL_CTX *c
         return socket_tls_error(sock, "the host name cannot be matched with a certificate");
     }
     int result = 0;
+    ERR_clear_error();
     while ((result = SSL_connect(sock->tls)) != 1) {
         enum socket_result end = socket_tls_continue(sock, result, limit, "TLS");
         if (end != SOCKET_OK) {
             return end;
         }
+        ERR_clear_error();
     }
     return socket_tls_flush(sock, limit);
 }
@@ -283,12 +312,12 @@ static enum socket_result socket_open_path(struct redis_socket *sock, const char
 }
 
 static enum socket_result socket_open_host(struct redis_socket *sock,
-                                           const struct redis_uri *uri,
+                                           const struct redis_place *place,
                                            const struct socket_limit *limit)
 {
     struct addrinfo *addresses = NULL;
     char why[96];
-    enum socket_result end = resolve_host(uri->host, uri->port, limit, &addresses, why);
+    enum socket_result end = resolve_host(place->host, place->port, limit, &addresses, why);
     if (end != SOCKET_OK) {
         return socket_fail(sock, end, why);
     }
@@ -302,19 +331,20 @@ static enum socket_result socket_open_host(struct redis_socket *sock,
     return end;
 }
 
-enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri *uri,
-                               SSL_CTX *tls, const struct socket_limit *limit)
+enum socket_result socket_open(struct redis_socket *sock, const char *path,
+                               const struct redis_place *place, SSL_CTX *tls,
+                               const struct socket_limit *limit)
 {
     memset(sock, 0, sizeof(*sock));
     sock->fd = -1;
     enum socket_result end;
-    if (uri->path != NULL) {
-        end = socket_open_path(sock, uri->path, limit);
+    if (path != NULL) {
+        end = socket_open_path(sock, path, limit);
     } else {
-        end = socket_open_host(sock, uri, limit);
+        end = socket_open_host(sock, place, limit);
     }
     if (end == SOCKET_OK && tls != NULL) {
-        end = socket_tls_start(sock, tls, uri->host, limit);
+        end = socket_tls_start(sock, tls, place->host, limit);
     }
     if (end != SOCKET_OK) {
         socket_close(sock);
@@ -345,6 +375,7 @@ enum socket_result socket_write(struct redis_socket *sock, const char *data, siz
         if (len < SOCKET_TLS_CHUNK) {
             piece = (int)len;
         }
+        ERR_clear_error();
         int result = SSL_write(sock->tls, data, piece);
         enum socket_result end;
         if (result > 0) {
@@ -370,6 +401,7 @@ enum socket_result socket_read(struct redis_socket *sock, char *data, size_t siz
         return socket_receive(sock, data, size, ret_len, limit);
     }
     for (;;) {
+        ERR_clear_error();
         int result = SSL_read(sock->tls, data, (int)size);
         if (result > 0) {
             *ret_len = (size_t)result;

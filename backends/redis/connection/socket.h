@@ -37,9 +37,11 @@ struct redis_socket {
 
 int64_t socket_now_ns(void);
 
-/* tls: the context for rediss://, or NULL. On failure the socket is closed. */
-enum socket_result socket_open(struct redis_socket *sock, const struct redis_uri *uri,
-                               SSL_CTX *tls, const struct socket_limit *limit);
+/* path: of a Unix socket; NULL: connects to `place`. tls: the context for rediss://, or NULL.
+ * On failure the socket is closed. */
+enum socket_result socket_open(struct redis_socket *sock, const char *path,
+                               const struct redis_place *place, SSL_CTX *tls,
+                               const struct socket_limit *limit);
 void socket_close(struct redis_socket *sock);
 /* Writes all of it. */
 enum socket_result socket_write(struct redis_socket *sock, const char *data, size_t len,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define URI_PORT_DEFAULT "6379"
+#define URI_PORT_SENTINEL "26379"
 #define URI_PORT_LAST 65535
 /* About the most databases that Redis can be configured for. */
 #define URI_DATABASE_LAST 1000000
@@ -122,54 +123,120 @@ static int uri_credentials(struct uri_parser *parser, struct ng_str *text,
     return rc;
 }
 
-/* Reads "?db=N", the only parameter. */
-static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
+/* Reads one parameter: db, sentinel_user or sentinel_password. */
+static int uri_parameter(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
-    if (text.len == 0 || (text.len == 1 && text.data[0] == '?')) {
-        return NG_OK;
+    struct ng_str name = uri_until(text, "=");
+    struct ng_str value = {NULL, 0};
+    if (name.len < text.len) {
+        value = uri_from(text, name.len + 1);
     }
-    if (!str_begins(text, "?db=")) {
-        return uri_fail(parser, "only db=N is allowed after the ?");
+    if (value.data != NULL && str_is(name, "db")) {
+        return uri_database(parser, value, uri);
     }
-    return uri_database(parser, uri_from(text, 4), uri);
+    if (value.data != NULL && uri->master != NULL && str_is(name, "sentinel_user")) {
+        return uri_decode(parser, value, &uri->sentinel_user);
+    }
+    if (value.data != NULL && uri->master != NULL && str_is(name, "sentinel_password")) {
+        return uri_decode(parser, value, &uri->sentinel_password);
+    }
+    return uri_fail(parser, "after the ? only db=N is allowed, and with +sentinel also "
+                            "sentinel_user and sentinel_password");
 }
 
-static int uri_host(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
+static int uri_query(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
 {
-    struct ng_str host = uri_until(text, ":/?#");
-    struct ng_str rest = uri_from(text, host.len);
-    if (text.len > 0 && text.data[0] == '[') {
-        host = uri_until(uri_from(text, 1), "]");
-        if (host.len + 1 == text.len) {
+    int rc = NG_OK;
+    if (text.len > 0 && text.data[0] != '?') {
+        return uri_fail(parser, "it has text after the database that is no ?db=N");
+    }
+    for (size_t at = 1; rc == NG_OK && at < text.len;) {
+        struct ng_str one = uri_until(uri_from(text, at), "&");
+        rc = uri_parameter(parser, one, uri);
+        at += one.len + 1;
+    }
+    if (rc == NG_OK && uri->sentinel_user != NULL && uri->sentinel_password == NULL) {
+        rc = uri_fail(parser, "sentinel_user is given without sentinel_password");
+    }
+    return rc;
+}
+
+/* Reads "host[:port]" at the start of *text and leaves the rest. */
+static int uri_node(struct uri_parser *parser, struct ng_str *text, struct redis_uri *uri)
+{
+    struct ng_str host = uri_until(*text, ",:/?#");
+    struct ng_str rest = uri_from(*text, host.len);
+    const char *decoded = NULL;
+    if (uri->node_count == REDIS_NODES_MAX) {
+        return uri_fail(parser, "it names more than 16 hosts");
+    }
+    if (text->len > 0 && text->data[0] == '[') {
+        host = uri_until(uri_from(*text, 1), "]");
+        if (host.len + 1 == text->len) {
             return uri_fail(parser, "the [ before the host has no ]");
         }
-        rest = uri_from(text, host.len + 2);
+        rest = uri_from(*text, host.len + 2);
     }
-    int rc = uri_decode(parser, host, &uri->host);
-    if (rc == NG_OK && host.len == 0) {
+    int rc = uri_decode(parser, host, &decoded);
+    if (rc == NG_OK && (host.len == 0 || host.len >= REDIS_HOST_SIZE)) {
         rc = uri_fail(parser, "it names no host (redis://host:6379)");
-    }
-    (void)snprintf(uri->port, sizeof(uri->port), "%s", URI_PORT_DEFAULT);
-    if (rc == NG_OK && rest.len > 0 && rest.data[0] == ':') {
-        struct ng_str port = uri_until(uri_from(rest, 1), "/?#");
-        long number = uri_number(port, URI_PORT_LAST);
-        if (number < 1) {
-            return uri_fail(parser, "the port is not a number from 1 to 65535");
-        }
-        (void)snprintf(uri->port, sizeof(uri->port), "%ld", number);
-        rest = uri_from(rest, port.len + 1);
-    }
-    if (rc == NG_OK && rest.len > 0 && rest.data[0] == '/') {
-        struct ng_str database = uri_until(uri_from(rest, 1), "?#");
-        if (database.len > 0) {
-            rc = uri_database(parser, database, uri);
-        }
-        rest = uri_from(rest, database.len + 1);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    return uri_query(parser, rest, uri);
+    struct redis_place *node = &uri->nodes[uri->node_count++];
+    (void)snprintf(node->host, sizeof(node->host), "%s", decoded);
+    (void)snprintf(node->port, sizeof(node->port), "%s",
+                   uri->master == NULL ? URI_PORT_DEFAULT : URI_PORT_SENTINEL);
+    if (rest.len > 0 && rest.data[0] == ':') {
+        struct ng_str port = uri_until(uri_from(rest, 1), ",/?#");
+        long number = uri_number(port, URI_PORT_LAST);
+        if (number < 1) {
+            return uri_fail(parser, "the port is not a number from 1 to 65535");
+        }
+        (void)snprintf(node->port, sizeof(node->port), "%ld", number);
+        rest = uri_from(rest, port.len + 1);
+    }
+    *text = rest;
+    return NG_OK;
+}
+
+/* Reads "/master" at the start of *text and leaves the rest. */
+static int uri_master(struct uri_parser *parser, struct ng_str *text, struct redis_uri *uri)
+{
+    struct ng_str name = {NULL, 0};
+    if (text->len > 0 && text->data[0] == '/') {
+        name = uri_until(uri_from(*text, 1), "/?#");
+    }
+    if (name.len == 0) {
+        return uri_fail(parser, "after the Sentinels it does not name the master "
+                                "(redis+sentinel://host1,host2,host3/mymaster/0)");
+    }
+    *text = uri_from(*text, name.len + 1);
+    return uri_decode(parser, name, &uri->master);
+}
+
+static int uri_hosts(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
+{
+    int rc = uri_node(parser, &text, uri);
+    while (rc == NG_OK && text.len > 0 && text.data[0] == ',') {
+        text = uri_from(text, 1);
+        rc = uri_node(parser, &text, uri);
+    }
+    if (rc == NG_OK && uri->master != NULL) {
+        rc = uri_master(parser, &text, uri);
+    }
+    if (rc == NG_OK && text.len > 0 && text.data[0] == '/') {
+        struct ng_str database = uri_until(uri_from(text, 1), "?#");
+        if (database.len > 0) {
+            rc = uri_database(parser, database, uri);
+        }
+        text = uri_from(text, database.len + 1);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return uri_query(parser, text, uri);
 }
 
 static int uri_path(struct uri_parser *parser, struct ng_str text, struct redis_uri *uri)
@@ -191,14 +258,22 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
     struct redis_uri uri = {0};
     struct uri_parser parser = {NULL, error};
     bool local = str_begins(text, "unix://");
-    uri.tls = str_begins(text, "rediss://");
-    if (!local && !uri.tls && !str_begins(text, "redis://")) {
-        return uri_fail(&parser, "it begins with none of redis://, rediss://, unix://");
+    bool sentinel =
+        str_begins(text, "redis+sentinel://") || str_begins(text, "rediss+sentinel://");
+    uri.tls = str_begins(text, "rediss");
+    if (!local && !sentinel && !str_begins(text, "rediss://") &&
+        !str_begins(text, "redis://")) {
+        return uri_fail(&parser, "it begins with none of redis://, rediss://, unix://, "
+                                 "redis+sentinel://, rediss+sentinel://");
+    }
+    if (sentinel) {
+        uri.master = "";
     }
     if (text.len > REDIS_URI_MAX) {
         return uri_fail(&parser, "it is too long");
     }
-    /* At most four texts are decoded, none longer than its source. */
+    /* The decoded texts stand apart in the source, each is no longer there, and its NUL takes
+     * the place of a separator. */
     uri.memory = malloc(text.len + 8);
     if (uri.memory == NULL) {
         (void)uri_fail(&parser, "there is no memory for it");
@@ -211,7 +286,7 @@ int redis_uri_parse(struct ng_str text, struct redis_uri *ret, char error[REDIS_
         if (local) {
             rc = uri_path(&parser, rest, &uri);
         } else {
-            rc = uri_host(&parser, rest, &uri);
+            rc = uri_hosts(&parser, rest, &uri);
         }
     }
     if (rc != NG_OK) {
@@ -226,4 +301,28 @@ void redis_uri_free(struct redis_uri *uri)
 {
     free(uri->memory);
     uri->memory = NULL;
+}
+
+bool redis_place_parse(struct ng_str text, struct redis_place *ret)
+{
+    size_t host = text.len;
+    while (host > 0 && text.data[host - 1] != ':') {
+        host--;
+    }
+    if (host == 0 || host > REDIS_HOST_SIZE) {
+        return false;
+    }
+    long port = uri_number(uri_from(text, host), URI_PORT_LAST);
+    if (port < 1) {
+        return false;
+    }
+    memcpy(ret->host, text.data, host - 1);
+    ret->host[host - 1] = '\0';
+    (void)snprintf(ret->port, sizeof(ret->port), "%ld", port);
+    return true;
+}
+
+bool redis_place_is(const struct redis_place *left, const struct redis_place *right)
+{
+    return strcmp(left->host, right->host) == 0 && strcmp(left->port, right->port) == 0;
 }

@@ -49,6 +49,16 @@ struct sha256 *sha256_new(void)
     return hash;
 }
 
+struct sha256 *sha256_copy(const struct sha256 *hash)
+{
+    struct sha256 *copy = sha256_new();
+    if (copy != NULL && EVP_MD_CTX_copy_ex(copy->running, hash->running) != 1) {
+        sha256_free(copy);
+        copy = NULL;
+    }
+    return copy;
+}
+
 void sha256_free(struct sha256 *hash)
 {
     if (hash != NULL) {

@@ -16,6 +16,8 @@ int sha256_hex(struct ng_str text, char out[SHA256_HEX_SIZE]);
 struct sha256;
 
 struct sha256 *sha256_new(void); /* NULL: out of memory */
+/* One that goes on from the same state. NULL: out of memory. */
+struct sha256 *sha256_copy(const struct sha256 *hash);
 void sha256_free(struct sha256 *hash);
 /* NG_OK or NG_EINTERNAL. */
 int sha256_add(struct sha256 *hash, struct ng_str bytes);

@@ -19,7 +19,9 @@
  * ABI 1 is frozen: members are only appended, to structs that are read by their size; nothing
  * is renamed, moved, removed or given another meaning. tests/abi/v1 keeps its first headers.
  *
- * Additions to ABI 1 (newest last): none.
+ * Additions to ABI 1 (newest last): gateway_name, gateway_term and gateway_find of ng_host;
+ * watch and advise of ng_documents; moment of ng_query; confirm of ng_documents; deadline_ns of
+ * ng_batch.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

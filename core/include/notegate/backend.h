@@ -95,6 +95,9 @@ struct ng_batch {
     char error[512]; /* out: after a failure, one sentence with the cause, the place, a way out
                       */
     size_t failed_put; /* out: with NG_ECONFLICT, index of the put whose condition failed */
+    /* End of the call, by CLOCK_MONOTONIC in nanoseconds: what fails for the moment is tried
+     * again until then. 0: the backend's own time limit. */
+    int64_t deadline_ns;
 };
 
 /* Called exactly once for each commit() that returned NG_OK, from any thread, when the batch is
@@ -133,6 +136,11 @@ enum ng_documents_flags {
     NG_DOCUMENTS_MEMORY = 2  /* the data does not survive the process */
 };
 
+/* Called by a shared backend, from a thread of its own, when another gateway may have committed
+ * something. live: such calls come as long as it is true; false: poll. notice: a sentence for
+ * the log, or NULL. Must be quick. */
+typedef void ng_watch_fn(void *user, bool live, const char *notice);
+
 /*
  * All functions may be called from many threads at once. `call` has limits (deadline,
  * cancellation), memory and the error message: return ng_fail(call, NG_E..., "...") with one
@@ -155,7 +163,10 @@ struct ng_documents {
     /* Completes all queued commits (calls their done()) and closes. NULL is a no-op. */
     void (*close)(void *db);
     /* Declares a collection and its fields. Idempotent; called at start, before any use of it.
-     * For existing documents the core fills new fields: it puts the documents again. */
+     * For existing documents the core fills new fields: it puts the documents again. A later
+     * declaration takes the place of a former one. NG_DOCUMENTS_SHARED: one without fields and
+     * flags, which the core makes of the collections that only other gateways use, changes
+     * nothing in a former one. */
     int (*declare)(void *db, struct ng_call *call, const struct ng_collection *collection);
     /* Queues the batch; the caller owns it and keeps it until done(). Batches become durable in
      * the order of these calls. Does not block. NG_EBUSY: the queue is full; done() is not
@@ -170,7 +181,8 @@ struct ng_documents {
                  void *user, uint64_t *ret_total);
     int (*history)(void *db, struct ng_call *call, const struct ng_key *key,
                    const struct ng_range *range, ng_row_fn *row, void *user);
-    /* Events with seq > since, in order, at most limit. */
+    /* Events with seq > since, in order, at most limit. None is left out that has a number up
+     * to last_seq(). */
     int (*changes)(void *db, struct ng_call *call, uint64_t since, uint32_t limit,
                    ng_event_fn *event, void *user);
     /* The stored answer of this scope, unless it has expired by host->now_ms(). Texts are in
@@ -215,6 +227,18 @@ struct ng_documents {
      * the rows of history(). */
     int (*history_count)(void *db, struct ng_call *call, const struct ng_key *key,
                          const struct ng_range *range, uint64_t *ret_count);
+    /* Sets the function that learns of commits by other gateways, once after open(). NULL ends
+     * that, before close(): it returns when no call of the former one is under way. NULL here:
+     * the core polls changes(). */
+    void (*watch)(void *db, ng_watch_fn *changed, void *user);
+    /* Advice to the operator, for `notegate check`: missing rights and indexes, sharding.
+     * Calls advice() with one sentence or command each. */
+    int (*advise)(void *db, struct ng_call *call, ng_finding_fn *advice, void *user);
+    /* As get() of revision 0, and never older than what anybody was told to be stored before
+     * this call, whatever has happened to the servers since. Asked before a call is refused
+     * because of the state of a document. NULL: get() is so. */
+    int (*confirm)(void *db, struct ng_call *call, const struct ng_key *key, ng_row_fn *row,
+                   void *user);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

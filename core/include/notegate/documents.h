@@ -4,7 +4,8 @@
  *
  * A document is a JSON object and a text beside it; the text is never escaped, parsed or
  * compared as JSON. Every change makes one new revision. The revisions of a document are 1, 2,
- * 3, ... without a gap, and continue after a delete. The design is in core/README.md.
+ * 3, ... without a gap, and continue after a delete; but a backend may forget a document of a
+ * quiet collection without history days after its deletion. The design is in core/README.md.
  */
 #ifndef NOTEGATE_DOCUMENTS_H
 #define NOTEGATE_DOCUMENTS_H
@@ -84,12 +85,14 @@ struct ng_doc {
     size_t size;
     struct ng_key key;
     uint64_t revision;
-    bool deleted;                /* a tombstone: json is "{}", text is "" */
-    struct ng_str json;          /* an object; member order and number spelling as written */
-    const struct ng_value *body; /* the same, parsed; NULL in a row of a backend */
-    struct ng_str text;          /* {NULL, 0} if a query did not request it */
-    uint64_t text_size;          /* bytes of the text, also without the text */
-    uint64_t seq;                /* sequence number of this revision; 0: not committed yet */
+    bool deleted;       /* a tombstone: json is "{}", text is "" */
+    struct ng_str json; /* an object; member order and number spelling as written */
+    /* The same, parsed; NULL in a row of a backend. A row of a query or search that has it
+     * lives as long as the call. */
+    const struct ng_value *body;
+    struct ng_str text;   /* {NULL, 0} if a query did not request it */
+    uint64_t text_size;   /* bytes of the text, also without the text */
+    uint64_t seq;         /* sequence number of this revision; 0: not committed yet */
     uint64_t created_seq; /* sequence number of the last revision that created the document */
     int64_t created_ms;   /* Unix time in milliseconds */
     int64_t updated_ms;
@@ -143,6 +146,11 @@ struct ng_query {
     bool with_text; /* include the texts */
     bool with_deleted;
     bool want_total;
+    /* Reads of one moment, also of several collections. In: 0, or what an earlier query has
+     * stored here; out: the moment that this query has shown. Only of this process and backend,
+     * and only for the call. NULL: no. A backend without moments leaves it as it is, and shows
+     * the newest state. */
+    uint64_t *moment;
 };
 
 /* Full-text search: finds documents with any of the words of `text`. Documents with more of the
@@ -156,6 +164,10 @@ struct ng_search {
     const struct ng_query *query;
     struct ng_str text;
     uint32_t snippet_chars; /* 0: no snippet */
+    /* Out: more documents match than the search looked at, so the total is less than there are,
+     * and an older match may be missing. A backend says how many it looks at. NULL: not asked.
+     */
+    bool *at_least;
 };
 
 /* A range of the history of one document, newest first. Read by its size. */

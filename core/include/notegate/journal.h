@@ -149,6 +149,18 @@ struct ng_journal {
     /* Removes entries older than `before_ms` from a space: days that ended before, memories,
      * references. Keeps the summary, checkpoints and kept journals. */
     int (*trim)(void *journal, struct ng_call *call, struct ng_str space, int64_t before_ms);
+    /* Both or none: of a journal that may lose data while the events are kept. Each database of
+     * a gateway gives it a random mark, and delivers the lost events again if the mark is gone,
+     * or if the last event is an earlier one. */
+
+    /* The seq of the last event that came with the mark. NG_ENOTFOUND: there is no such mark.
+     * Also asked while there is nothing to deliver. */
+    int (*mark)(void *journal, struct ng_call *call, struct ng_str mark, uint64_t *ret_seq);
+    /* As deliver; the seq of the last entry becomes that of the mark in the same step.
+     * NG_ECONFLICT, nothing stored: the mark is gone, or its seq is less than `seq`. count 0:
+     * makes the mark with this seq, unless it is there. */
+    int (*deliver_marked)(void *journal, struct ng_call *call, struct ng_str mark, uint64_t seq,
+                          const struct ng_entry *const *entries, size_t count);
 };
 
 #define NG_EXPORT_JOURNAL(backend)                                                             \

@@ -320,6 +320,22 @@ struct ng_host {
      * variadic functions. fail_text is the same for `fail`. */
     void (*hint_text)(struct ng_call *call, struct ng_str text);
     void (*log_text)(struct ng_call *call, enum ng_level level, struct ng_str text);
+
+    /* Several gateways on one database, for work that one of them does at a time: it stores its
+     * name in a document of the work, by a change that expects the revision that it read. The
+     * name of this process of this gateway; "": documents are not shared, there are no others.
+     * Lives as long as the host table. */
+    struct ng_str (*gateway_name)(const struct ng_host *host);
+    /* A number that grows when other gateways may have taken over work of this one: because it
+     * was stopped or cut off from the database for longer than they wait. Then look whether the
+     * documents of the work still have its name. 0: they may take it over right now. Takes no
+     * lock. */
+    uint64_t (*gateway_term)(const struct ng_host *host);
+    /* May the process with this name still be running? If not, others may take over its work.
+     * ret_where: its address as far as it is known, else the name of its machine, or {NULL, 0}.
+     * Call memory. May block. */
+    int (*gateway_find)(struct ng_call *call, struct ng_str name, bool *ret_alive,
+                        struct ng_str *ret_where);
 };
 
 /* ---- declarations of a plugin ---- */

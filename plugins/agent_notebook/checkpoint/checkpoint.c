@@ -40,6 +40,7 @@ static int checkpoint_entries(struct checkpoint_rows *state, struct ng_str space
     struct ng_call *call = state->call;
     const struct ng_host *host = call->host;
     struct ng_term after = {.field = ng_str_of("created_seq"), .op = NG_TERM_GT};
+    uint64_t moment = 0; /* a change of several entries is in the checkpoint as a whole */
     struct ng_query query = {
         .size = sizeof(query),
         .space = space,
@@ -47,6 +48,7 @@ static int checkpoint_entries(struct checkpoint_rows *state, struct ng_str space
         .term_count = 1,
         .sort = after.field,
         .limit = CHECKPOINT_PAGE,
+        .moment = &moment,
     };
     int rc = NG_OK;
     for (size_t i = 0; rc == NG_OK && i < ENTRY_COLLECTIONS; i++) {

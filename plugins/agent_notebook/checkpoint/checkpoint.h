@@ -124,7 +124,8 @@ void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
 #define CHECKPOINT_RESTORES_DONE "done"
 /* How long such a record is kept. */
 #define CHECKPOINT_ONCE_MS ((int64_t)24 * 3600 * 1000)
-/* The lease of a restore. When it has expired, another gateway may take the restore over. */
+/* The lease of a restore: each of its steps writes the record. If the record does not change
+ * for so long, by the observer's monotonic clock, another gateway may take the restore over. */
 #define CHECKPOINT_LEASE_MS 15000
 
 enum checkpoint_phase {
@@ -142,7 +143,8 @@ struct checkpoint_intent {
     struct ng_str once;  /* the idempotency token of the call, if it has one */
     enum checkpoint_phase phase;
     bool notebooks;
-    int64_t lease_ms; /* its end */
+    int64_t lease_ms; /* the length of the lease; of a finished restore: Unix time of its end */
+    uint64_t revision; /* of the record, in a list */
 };
 
 /* The change that writes `intent` into the record. Fails with NG_EBUSY if another run owns the

@@ -105,7 +105,7 @@ static struct ng_change checkpoint_change(struct ng_call *call, struct ng_key ke
     struct checkpoint_intent *copy = ng_alloc(call, sizeof(*copy));
     if (copy != NULL) {
         *copy = *intent;
-        copy->lease_ms = call->host->now_ms() + lease_ms;
+        copy->lease_ms = lease_ms;
     }
     change.user = copy;
     return change;
@@ -164,7 +164,7 @@ struct ng_change checkpoint_done_change(struct ng_call *call,
                                         const struct checkpoint_intent *intent)
 {
     return checkpoint_change(call, checkpoint_done_key(intent->once), checkpoint_done_write,
-                             intent, CHECKPOINT_ONCE_MS);
+                             intent, call->host->now_ms() + CHECKPOINT_ONCE_MS);
 }
 
 int checkpoint_done_find(struct ng_call *call, struct checkpoint_intent *ret, bool *ret_done)
@@ -207,7 +207,7 @@ static int checkpoint_intent_takeover(struct ng_call *call, const struct ng_doc 
     }
     there.owner = takeover->intent->owner;
     there.token = takeover->intent->token;
-    there.lease_ms = call->host->now_ms() + CHECKPOINT_LEASE_MS;
+    there.lease_ms = CHECKPOINT_LEASE_MS;
     return checkpoint_intent_draft(call, next, &there);
 }
 
@@ -241,7 +241,7 @@ static int checkpoint_intent_row(void *user, const struct ng_doc *row)
     list->rc = entry_row_body(call, row, &body);
     if (list->rc == NG_OK &&
         checkpoint_intent_read(call, body, &list->items[list->count]) == NG_OK) {
-        list->count++;
+        list->items[list->count++].revision = row->revision;
     }
     return list->rc != NG_OK;
 }

@@ -2,7 +2,9 @@
 /* checkpoint_recover.c - recovery of interrupted restores: found at the start, or when /readyz
  * is asked, and finished before the gateway is ready. */
 #include "checkpoint.h"
+#include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
 
@@ -13,11 +15,19 @@
 #define CHECKPOINT_LIVE_MAX 64
 #define CHECKPOINT_HOST_MAX 256
 
+/* A record that is not of this process, as it was seen. */
+struct checkpoint_seen {
+    char token[UUID_SIZE];
+    uint64_t revision;
+    int64_t since_ns; /* it has had this revision for so long */
+};
+
 struct checkpoint_state {
     char *owner; /* MACHINE:DATA_DIR; one process at a time has it */
     struct lock lock;
     /* Under the lock: */
     char live[CHECKPOINT_LIVE_MAX][UUID_SIZE]; /* tokens of live runs; "": free */
+    struct checkpoint_seen seen[CHECKPOINT_LIVE_MAX];
     bool checked; /* all restores were finished once since the start */
 };
 
@@ -75,15 +85,48 @@ static bool checkpoint_is_live(struct checkpoint_state *state, struct ng_str tok
 
 /* ---- finishing interrupted restores ---- */
 
+/* How long the record has not changed, as this process has seen it. */
+static int64_t checkpoint_silent_ns(struct checkpoint_state *state,
+                                    const struct checkpoint_intent *intent)
+{
+    int64_t now = clock_monotonic_ns();
+    lock_take(&state->lock);
+    struct checkpoint_seen *seen =
+        &state->seen[0]; /* else the one in the place of the oldest */
+    for (size_t i = 0; i < CHECKPOINT_LIVE_MAX; i++) {
+        struct checkpoint_seen *at = &state->seen[i];
+        if (str_is(intent->token, at->token)) {
+            seen = at;
+            break;
+        }
+        if (at->since_ns < seen->since_ns) {
+            seen = at;
+        }
+    }
+    bool is_same = str_is(intent->token, seen->token) && seen->revision == intent->revision;
+    if (!is_same && intent->token.len < UUID_SIZE) {
+        memcpy(seen->token, intent->token.data, intent->token.len);
+        seen->token[intent->token.len] = '\0';
+        seen->revision = intent->revision;
+        seen->since_ns = now;
+    }
+    int64_t since = seen->since_ns;
+    lock_release(&state->lock);
+    return now - since;
+}
+
 /* Has the run of the record died? Either this host and directory own it, but no run of this
- * process does, or its lease has expired. */
-static bool checkpoint_is_left(struct checkpoint_state *state, struct ng_call *call,
+ * process does, or its lease has expired. A record of an earlier version has a time in place of
+ * the length. */
+static bool checkpoint_is_left(struct checkpoint_state *state,
                                const struct checkpoint_intent *intent)
 {
     if (checkpoint_is_live(state, intent->token)) {
         return false;
     }
-    return str_is(intent->owner, state->owner) || intent->lease_ms < call->host->now_ms();
+    int64_t lease_ms = i64_min(intent->lease_ms, CHECKPOINT_LEASE_MS);
+    return str_is(intent->owner, state->owner) ||
+           checkpoint_silent_ns(state, intent) >= lease_ms * 1000000;
 }
 
 static int checkpoint_resume(struct agent_notebook *self, struct ng_call *call,
@@ -125,7 +168,7 @@ static int checkpoint_recover(struct agent_notebook *self, struct ng_call *call,
     bool checked = state->checked;
     lock_release(&state->lock);
     for (size_t i = 0; i < count; i++) {
-        bool left = checkpoint_is_left(state, call, &intents[i]);
+        bool left = checkpoint_is_left(state, &intents[i]);
         /* Only a gateway that has just started waits for this: one that was ready stays
          * ready. */
         if (!checked) {

@@ -111,6 +111,10 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
 /* Makes the derived members, checks the sizes, and gives JSON and event to the store. The
  * caller gives the text. */
 int entry_draft_store(struct ng_call *call, struct entry_draft *draft, struct ng_draft *next);
+/* Writes an array of the headings of this text; `with_content`: each with the text between it
+ * and the next one, without white space at its ends. */
+void entry_put_sections(struct ng_call *call, struct ng_writer *writer, struct ng_str text,
+                        bool with_content);
 /* Answers a change: id, collection, status, version, restored_from. */
 int entry_draft_reply(struct ng_call *call, const struct entry_draft *draft,
                       const char *status);

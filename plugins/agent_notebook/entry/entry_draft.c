@@ -144,6 +144,11 @@ int entry_check_args(const struct agent_notebook *self, struct ng_call *call,
                      unsigned collection)
 {
     struct ng_str title = ng_arg_text(call, "title");
+    if (ng_has_arg(call, "title") && entry_trim(title).len == 0) {
+        return entry_invalid(call, "/title",
+                             ng_str_of("at least one character that is not white space"),
+                             ng_str_of("none"));
+    }
     if (utf8_count(title) > self->max_title) {
         return entry_invalid(
             call, "/title",
@@ -167,6 +172,36 @@ static void draft_make_summary(struct ng_call *call, struct entry_draft *draft)
     draft->summary = entry_join(call, pieces, NG_COUNT(pieces));
 }
 
+void entry_put_sections(struct ng_call *call, struct ng_writer *writer, struct ng_str text,
+                        bool with_content)
+{
+    const struct ng_host *host = call->host;
+    struct entry_scan scan = {.text = text};
+    struct entry_heading heading;
+    struct entry_heading next = {0};
+    host->json_array(writer);
+    bool more = entry_next_heading(&scan, &heading);
+    for (int i = 0; i < ENTRY_SECTIONS_MAX && more; i++) {
+        more = entry_next_heading(&scan, &next);
+        size_t end = text.len;
+        if (more) {
+            end = next.at;
+        }
+        host->json_object(writer);
+        entry_put(call, writer, "heading", entry_heading_text(call, &heading));
+        entry_put_int(call, writer, "level", heading.level);
+        if (with_content) {
+            struct ng_str below = {text.data + heading.body, end - heading.body};
+            entry_put(call, writer, "content", entry_trim(below));
+        }
+        host->json_end(writer);
+        heading = next;
+    }
+    host->json_end(writer);
+}
+
+/* Stored without the text below the headings: it is in the content, so a page would need twice
+ * the space, and an append would rewrite a section. */
 static void write_sections(struct ng_call *call, const struct entry_draft *draft,
                            struct ng_writer *writer)
 {
@@ -176,16 +211,7 @@ static void write_sections(struct ng_call *call, const struct entry_draft *draft
         host->json_copy(writer, draft->sections);
         return;
     }
-    struct entry_scan scan = {.text = draft->text};
-    struct entry_heading heading;
-    host->json_array(writer);
-    for (int i = 0; i < ENTRY_SECTIONS_MAX && entry_next_heading(&scan, &heading); i++) {
-        host->json_object(writer);
-        entry_put(call, writer, "heading", entry_heading_text(call, &heading));
-        entry_put_int(call, writer, "level", heading.level);
-        host->json_end(writer);
-    }
-    host->json_end(writer);
+    entry_put_sections(call, writer, draft->text, false);
 }
 
 static void write_history(struct ng_call *call, const struct entry_draft *draft,

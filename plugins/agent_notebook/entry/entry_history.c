@@ -47,6 +47,10 @@ static int history_row(void *user, const struct ng_doc *row)
     }
     list->limit--;
     struct ng_str did = history_did(list, row->revision);
+    struct ng_str by = ng_str_of("external"); /* without an agent: by another program */
+    if (row->author.len > 0) {
+        by = entry_agent_of(call, row->author);
+    }
     if (did.data == NULL && row->deleted) {
         did = ng_str_of("Deleted");
     } else if (did.data == NULL) {
@@ -57,7 +61,7 @@ static int history_row(void *user, const struct ng_doc *row)
     entry_put(call, list->writer, "timestamp", entry_time(call, row->updated_ms));
     entry_put(call, list->writer, "action", row->action);
     entry_put(call, list->writer, "summary", did);
-    entry_put(call, list->writer, "changed_by", entry_agent_of(call, row->author));
+    entry_put(call, list->writer, "changed_by", by);
     call->host->json_end(list->writer);
     return 0;
 }

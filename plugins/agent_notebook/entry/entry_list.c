@@ -27,6 +27,8 @@
 /* Limits of an excerpt, in characters and bytes. */
 #define LIST_EXCERPT_CHARS 180
 #define LIST_EXCERPT_BYTES 200
+/* Scores are shown with six digits. */
+#define LIST_SCORE_UNIT 1e6
 
 /* A candidate for the page. Call memory. */
 struct list_hit {
@@ -47,11 +49,13 @@ struct list {
     struct ng_term terms[LIST_TERMS_MAX];
     size_t term_count;
     uint64_t offset, limit; /* of the page */
+    uint64_t moment;        /* of all queries */
     unsigned collection;    /* of the present query */
     struct list_hit *hits;
     size_t count, cap;
     bool keeps; /* the JSON of each hit */
     uint64_t total;
+    bool at_least; /* there are more hits than that */
     const char *engine;
     int rc;
 };
@@ -110,14 +114,16 @@ static int list_row(void *user, const struct ng_doc *row)
         return 1; /* impossible: the queries have limits */
     }
     struct list_hit *hit = &list->hits[list->count++];
+    bool lives = row->body != NULL; /* as long as the call */
     *hit = (struct list_hit){
-        .id = entry_join(list->call, &row->key.id, 1),
+        .id = lives ? row->key.id : entry_join(list->call, &row->key.id, 1),
+        .body = row->body,
         .collection = list->collection,
         .updated_ms = row->updated_ms,
         .seq = row->seq,
         .score = row->score,
     };
-    if (list->keeps) {
+    if (list->keeps && !lives) {
         hit->json = entry_join(list->call, &row->json, 1);
     }
     if (row->snippet.len > 0) {
@@ -133,6 +139,7 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
     const struct ng_host *host = list->call->host;
     const char *engine = "filter";
     uint64_t total = 0;
+    bool at_least = false;
     struct ng_query query = {
         .size = sizeof(query),
         .collection = ng_str_of(entry_collections[collection]),
@@ -142,11 +149,13 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
         .offset = offset,
         .limit = (uint32_t)limit,
         .want_total = true,
+        .moment = &list->moment,
     };
     struct ng_search search = {.size = sizeof(search),
                                .query = &query,
                                .text = list->text,
-                               .snippet_chars = LIST_EXCERPT_CHARS};
+                               .snippet_chars = LIST_EXCERPT_CHARS,
+                               .at_least = &at_least};
     list->collection = collection;
     list->keeps = limit <= LIST_KEPT_MAX;
     if (!list->by_rank) {
@@ -156,6 +165,7 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
     int rc = list->by_rank ? host->search(list->call, &search, list_row, list, &total, &engine)
                            : host->query(list->call, &query, list_row, list, &total);
     list->total += total;
+    list->at_least = list->at_least || at_least;
     /* Of different engines, report the one that is not a text search. */
     if (list->engine == NULL || strcmp(engine, "filter") == 0 || strcmp(engine, "scan") == 0) {
         list->engine = engine;
@@ -285,6 +295,7 @@ static int list_bodies(struct list *list, unsigned collection)
         .terms = &term,
         .term_count = 1,
         .limit = (uint32_t)count,
+        .moment = &list->moment,
     };
     list->collection = collection;
     int rc = list->call->host->query(list->call, &query, list_body_row, list, NULL);
@@ -331,7 +342,8 @@ static void list_put_hit(struct list *list, struct ng_writer *writer,
     host->json_end(writer);
     if (list->by_rank) {
         host->json_name(writer, "score");
-        host->json_number(writer, hit->score);
+        double rounded = (double)(int64_t)(hit->score * LIST_SCORE_UNIT + 0.5);
+        host->json_number(writer, rounded / LIST_SCORE_UNIT);
     }
     host->json_end(writer);
 }
@@ -351,6 +363,10 @@ static int list_reply(struct list *list)
     }
     host->json_end(writer);
     entry_put_int(call, writer, "total", list->total);
+    if (list->at_least) {
+        host->json_name(writer, "at_least");
+        host->json_bool(writer, true);
+    }
     entry_put_int(call, writer, "offset", list->offset);
     host->json_name(writer, "has_more");
     host->json_bool(writer,

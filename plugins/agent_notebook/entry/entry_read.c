@@ -8,8 +8,8 @@
 #include "entry_tools.h"
 #include "read_receipts.h"
 
-/* Up to this size, code is returned as both `code` and `content`, above it only as `content`:
- * both would exceed the limit of an answer. */
+/* Up to this size, code is returned as both `code` and `content`, and the text of a page also
+ * in its `sections`; above it only as `content`: both would exceed the limit of an answer. */
 #define READ_TWICE_MAX ((size_t)1024 * 1024)
 
 /* The part of the text that is asked for. */
@@ -101,6 +101,22 @@ static void read_put_text(struct ng_call *call, struct ng_writer *writer, unsign
     host->json_end(writer);
 }
 
+static void read_put_member(struct ng_call *call, struct ng_writer *writer,
+                            const struct ng_value *body, const struct ng_value *member,
+                            struct ng_str text)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str name = host->json_key(member);
+    host->json_name_str(writer, name);
+    bool derived = str_is(name, "sections") &&
+                   host->json_type(host->json_get(body, "sections_given")) != NG_TYPE_TRUE;
+    if (derived && text.len <= READ_TWICE_MAX) {
+        entry_put_sections(call, writer, text, true);
+        return;
+    }
+    host->json_copy(writer, member);
+}
+
 /* Members that the answer shows; an answer with a part of the text leaves out long ones. */
 static bool read_shows(struct ng_str member, bool partly)
 {
@@ -138,8 +154,7 @@ static int read_reply(struct ng_call *call, const struct ng_doc *doc,
          member = host->json_next(member)) {
         struct ng_str name = host->json_key(member);
         if (read_shows(name, part->partly)) {
-            host->json_name_str(writer, name);
-            host->json_copy(writer, member);
+            read_put_member(call, writer, body, member, part->text);
         }
         if (str_is(name, "title")) {
             read_put_text(call, writer, entry_collection(doc->key.collection), part);

@@ -33,7 +33,7 @@
     "\"heading\":{\"type\":\"string\",\"description\":\"Its plain text\"},"                    \
     "\"content\":{\"type\":\"string\",\"description\":\"What is below "                        \
     "it\"}}},\"description\":\"pages: the sections by hand; "                                  \
-    "without them they are the headings of the content\"},"                                    \
+    "without them they are the headings of the content, each with the text below it\"},"       \
     "\"language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"code_snippets: "    \
     "programming language\"},"                                                                 \
     "\"description\":{\"type\":\"string\",\"maxLength\":10000,\"description\":"                \
@@ -223,11 +223,33 @@ const char entry_list_result[] = RESULT
                                                                              "\"type\":"
                                                                              "\"number\"}}}}"
                                                                              "," INTEGER(
-                                                                                 "tota"
-                                                                                 "l") "," INTEGER("offse"
-                                                                                                  "t") "," BOOLEAN("has_more") "," STRING("engin"
-                                                                                                                                          "e") "}"
-                                                                                                                                               "}";
+                                                                                 "total") ","
+                                                                                          "\"at"
+                                                                                          "_lea"
+                                                                                          "st\""
+                                                                                          ":{"
+                                                                                          "\"ty"
+                                                                                          "pe\""
+                                                                                          ":\"b"
+                                                                                          "oole"
+                                                                                          "an\""
+                                                                                          ","
+                                                                                          "\"de"
+                                                                                          "scri"
+                                                                                          "ptio"
+                                                                                          "n\":"
+                                                                                          "\"Th"
+                                                                                          "ere "
+                                                                                          "are "
+                                                                                          "more"
+                                                                                          " hit"
+                                                                                          "s "
+                                                                                          "than"
+                                                                                          " tot"
+                                                                                          "al\""
+                                                                                          "}"
+                                                                                          "," INTEGER("offset") "," BOOLEAN(
+                                                                                              "has_more") "," STRING("engine") "}}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";

@@ -3,9 +3,11 @@
  * read_receipts.c - a queue of read receipts, and the thread that writes each as one
  * asynchronous change.
  *
- * The thread waits RECEIPTS_WAIT_MS after the first receipt, so that one commit holds many. A
- * change of an entry flushes the receipts of that entry first: the store commits in the order
- * in which it is asked. A receipt that could not be written is retried until the gateway stops.
+ * An agent that reads the same version again while its receipt is queued is counted there, so
+ * a read costs no more than to find it. The thread waits RECEIPTS_WAIT_MS after the first
+ * receipt, so that one commit holds many. A change of an entry flushes the receipts of that
+ * entry first: the store commits in the order in which it is asked. A receipt that could not be
+ * written is retried until the gateway stops.
  */
 #include "read_receipts.h"
 
@@ -16,6 +18,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/hash.h"
+#include "core/base/hash_table.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -29,6 +32,8 @@
  * wait for room up to RECEIPTS_ROOM_MS: they come no faster than receipts can be written. */
 #define RECEIPTS_MAX 4096
 #define RECEIPTS_ROOM_MS 2000
+/* Bytes of the count at the end of the data of a receipt: a name, a number, a brace. */
+#define RECEIPT_COUNT_ROOM 32
 /* Documents of an agent. Each process picks one by chance, so that gateways on one database
  * seldom write the same one. */
 #define RECEIPTS_SLOTS 16
@@ -48,6 +53,9 @@ struct receipt {
     struct ng_key key;         /* of the entry */
     uint64_t hash;             /* of the key */
     uint64_t version;
+    struct hash_link link;
+    bool counts;    /* it is in the table: queued for the first time */
+    uint64_t count; /* of the reads */
     struct ng_change change;
     char slot[RECEIPTS_SLOT_SIZE];
     char bytes[]; /* the texts above point into it */
@@ -72,9 +80,10 @@ struct read_receipts {
     struct lock lock;  /* guards all below */
     pthread_cond_t changed;
     struct receipt_list queued;
-    size_t count;     /* queued or being written */
-    int64_t due_ms;   /* when the thread writes the queued ones */
-    int64_t retry_ms; /* the last backoff; 0 after a success */
+    struct hash_table counting; /* those of `queued` that count further reads */
+    size_t count;               /* queued or being written */
+    int64_t due_ms;             /* when the thread writes the queued ones */
+    int64_t retry_ms;           /* the last backoff; 0 after a success */
     struct receipt_deletion deleted[RECEIPTS_DELETED_MAX];
     size_t next_deleted;
     bool stopping;
@@ -99,7 +108,7 @@ static void list_clear(struct receipt_list *list)
     *list = (struct receipt_list){NULL, &list->first};
 }
 
-/* ---- one receipt ---- */
+/* ---- keys ---- */
 
 static uint64_t key_hash(const struct ng_key *key)
 {
@@ -115,6 +124,45 @@ static bool key_same(const struct ng_key *a, const struct ng_key *b)
     return str_equal(a->id, b->id) && str_equal(a->collection, b->collection) &&
            str_equal(a->space, b->space);
 }
+
+/* ---- the table of those that count; with the lock held ---- */
+
+/* A receipt counts the reads of one agent, of one version of an entry. */
+struct receipt_key {
+    struct ng_str agent;
+    const struct ng_key *entry;
+    uint64_t version;
+};
+
+static uint64_t counts_hash(uint64_t entry, uint64_t version)
+{
+    return entry ^ version * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static bool counts(const struct hash_link *link, const void *key)
+{
+    const struct receipt *receipt = HASH_ITEM(link, const struct receipt, link);
+    const struct receipt_key *wanted = key;
+    return receipt->version == wanted->version && str_equal(receipt->agent, wanted->agent) &&
+           key_same(&receipt->key, wanted->entry);
+}
+
+/* Without memory it counts nothing. */
+static void counting_begin(struct read_receipts *receipts, struct receipt *receipt)
+{
+    uint64_t hash = counts_hash(receipt->hash, receipt->version);
+    receipt->counts = hash_table_add(&receipts->counting, &receipt->link, hash) == NG_OK;
+}
+
+static void counting_end(struct read_receipts *receipts, struct receipt *receipt)
+{
+    if (receipt->counts) {
+        hash_table_remove(&receipts->counting, &receipt->link);
+        receipt->counts = false;
+    }
+}
+
+/* ---- one receipt ---- */
 
 /* The JSON of the event: the entry, and the members that its reference shows. */
 static struct ng_str receipt_data(struct ng_call *call, const struct read_receipt *from)
@@ -163,8 +211,9 @@ static struct receipt *receipt_new(struct read_receipts *receipts, struct ng_cal
     if (data.data == NULL) {
         return NULL;
     }
-    struct receipt *receipt = malloc(sizeof(*receipt) + agent.len + from->key.collection.len +
-                                     from->key.space.len + from->key.id.len + data.len);
+    struct receipt *receipt =
+        malloc(sizeof(*receipt) + agent.len + from->key.collection.len + from->key.space.len +
+               from->key.id.len + data.len + RECEIPT_COUNT_ROOM);
     if (receipt == NULL) {
         return NULL;
     }
@@ -177,9 +226,24 @@ static struct receipt *receipt_new(struct read_receipts *receipts, struct ng_cal
     receipt->data = receipt_copy(&at, data);
     receipt->hash = key_hash(&from->key);
     receipt->version = from->version;
+    receipt->count = 1;
     (void)snprintf(receipt->slot, sizeof(receipt->slot), "%.*s/%u", (int)agent.len, agent.data,
                    receipts->slot);
     return receipt;
+}
+
+/* No further read is counted: writes their count into the data, which are the last of its
+ * bytes. */
+static void receipt_close(struct receipt *receipt)
+{
+    if (receipt->count > 1) {
+        size_t body = receipt->data.len - 1;
+        char *end = receipt->bytes + (receipt->data.data - receipt->bytes) + body;
+        int added = snprintf(end, RECEIPT_COUNT_ROOM, ",\"count\":%llu}",
+                             (unsigned long long)receipt->count);
+        receipt->data.len = body + (size_t)added;
+        receipt->count = 1;
+    }
 }
 
 /* ---- writing ---- */
@@ -244,9 +308,14 @@ static struct receipt *receipts_take(struct read_receipts *receipts, const struc
     list_clear(&taken);
     while (receipt != NULL) {
         struct receipt *next = receipt->next;
-        if (key != NULL && (receipt->hash != hash || !key_same(&receipt->key, key))) {
+        bool stays = key != NULL && (receipt->hash != hash || !key_same(&receipt->key, key));
+        if (stays) {
             list_add(&receipts->queued, receipt);
-        } else if (!receipt_is_late(receipts, receipt)) {
+            receipt = next;
+            continue;
+        }
+        counting_end(receipts, receipt);
+        if (!receipt_is_late(receipts, receipt)) {
             list_add(&taken, receipt);
         } else {
             receipts->count--;
@@ -259,6 +328,7 @@ static struct receipt *receipts_take(struct read_receipts *receipts, const struc
 
 static void receipt_write(struct read_receipts *receipts, struct receipt *receipt)
 {
+    receipt_close(receipt);
     receipt->change = (struct ng_change){
         .size = sizeof(receipt->change),
         .key = {ng_str_of(READ_RECEIPTS_COLLECTION), receipt->key.space,
@@ -328,9 +398,27 @@ static bool receipts_room(struct read_receipts *receipts, struct ng_call *call)
     return receipts->count < RECEIPTS_MAX;
 }
 
+/* Counts the read where a receipt of the same agent, entry and version is queued. */
+static bool receipts_count(struct read_receipts *receipts, const struct ng_call *call,
+                           const struct read_receipt *from)
+{
+    const struct receipt_key wanted = {call->caller->agent, &from->key, from->version};
+    uint64_t hash = counts_hash(key_hash(&from->key), from->version);
+    lock_take(&receipts->lock);
+    struct hash_link *link = hash_table_find(&receipts->counting, hash, counts, &wanted);
+    if (link != NULL) {
+        HASH_ITEM(link, struct receipt, link)->count++;
+    }
+    lock_release(&receipts->lock);
+    return link != NULL;
+}
+
 int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
                       const struct read_receipt *from)
 {
+    if (receipts_count(receipts, call, from)) {
+        return NG_OK;
+    }
     struct receipt *receipt = receipt_new(receipts, call, from);
     if (receipt == NULL) {
         return entry_no_memory(call);
@@ -340,6 +428,7 @@ int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
     if (room) {
         bool first = receipts->queued.first == NULL;
         list_add(&receipts->queued, receipt);
+        counting_begin(receipts, receipt);
         receipts->count++;
         if (first || receipts->count == RECEIPTS_MAX / 2) {
             receipts->due_ms = receipts_now_ms() + (first ? RECEIPTS_WAIT_MS : 0);
@@ -415,6 +504,7 @@ void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *
 
 static void receipts_free(struct read_receipts *receipts)
 {
+    hash_table_done(&receipts->counting);
     (void)pthread_cond_destroy(&receipts->changed);
     lock_done(&receipts->lock);
     lock_done(&receipts->order);

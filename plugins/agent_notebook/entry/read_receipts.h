@@ -20,7 +20,8 @@ struct read_receipt {
 int read_receipts_start(struct ng_call *call, struct read_receipts **ret);
 /* Writes the receipts that are queued and joins the thread. NULL is a no-op. */
 void read_receipts_stop(struct read_receipts *receipts);
-/* Queues a receipt. NG_EWOULDBLOCK: the queue is full and the call may not wait; NG_EBUSY: it
+/* Queues a receipt, or counts the read in the one that is queued: then its event has the member
+ * `count`. NG_EWOULDBLOCK: the queue is full and the call may not wait; NG_EBUSY: it
  * stayed full. */
 int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
                       const struct read_receipt *from);

@@ -45,7 +45,8 @@ static void test_read_answers(void **state)
     assert_string_equal(at(read.text, "code"), "none");
     assert_string_equal(at(read.text, "summary"), "# H\n\na b\n## I");
     assert_string_equal(at(read.text, "sections"),
-                        "[{\"heading\":\"H\",\"level\":1},{\"heading\":\"I\",\"level\":2}]");
+                        "[{\"heading\":\"H\",\"level\":1,\"content\":\"a b\"},"
+                        "{\"heading\":\"I\",\"level\":2,\"content\":\"\"}]");
     assert_string_equal(at(read.text, "metadata.created_by"), "agent:local");
     assert_string_equal(at(read.text, "metadata.version"), "1");
     assert_string_equal(at(read.text, "metadata.tags"), "[\"x\",\"y\"]");
@@ -105,7 +106,7 @@ static void test_own_members(void **state)
 
 static void test_odd_contents(void **state)
 {
-    struct entry empty = make(*state, "pages", "\"title\":\"\",\"content\":\"\"");
+    struct entry empty = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
     struct answer read = go(*state, "notebook_read", about(&empty, ""));
     assert_string_equal(at(read.text, "content"), "");
     assert_string_equal(at(read.text, "summary"), "");

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/store/store.h"
+
 static void test_update_members(void **state)
 {
     struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"a b\"");
@@ -217,7 +219,7 @@ static void test_titles_count_characters(void **state)
     answer_free(&answer);
     answer =
         fails(*state, "notebook_create",
-              "{\"collection\":\"pages\",\"title\":\"\",\"content\":\"\",\"tags\":[\"a,b\"]}",
+              "{\"collection\":\"pages\",\"title\":\"T\",\"content\":\"\",\"tags\":[\"a,b\"]}",
               "INVALID_INPUT", 400);
     assert_non_null(strstr(answer.message, "`tags/0`: expected a tag without a comma"));
     answer_free(&answer);
@@ -241,6 +243,89 @@ static void test_sections_follow(void **state)
     expect_member(*state, &page, "", "sections", "[{\"heading\":\"Mine\",\"content\":\"c\"}]");
     update(*state, &page, ",\"sections\":[]");
     expect_member(*state, &page, "", "sections.0.heading", "Z");
+}
+
+/* A derived section has the text up to the next heading of any level; code blocks hold none. */
+static void test_sections_have_content(void **state)
+{
+    struct entry page =
+        make(*state, "pages",
+             "\"title\":\"T\",\"content\":\"before\\n\\n# A\\n\\none\\n\\ntwo\\n\\n## B\\n"
+             "```\\n# no\\n```\\nC\\n---\\n\"");
+    expect_member(*state, &page, "", "sections",
+                  "[{\"heading\":\"A\",\"level\":1,\"content\":\"one\\n\\ntwo\"},"
+                  "{\"heading\":\"B\",\"level\":2,\"content\":\"```\\n# no\\n```\"},"
+                  "{\"heading\":\"C\",\"level\":2,\"content\":\"\"}]");
+    update(*state, &page, ",\"append\":\"last\\n\"");
+    expect_member(*state, &page, "", "sections.2.content", "last");
+    expect_member(*state, &page, ",\"version\":1", "sections.2.content", "");
+    expect_member(*state, &page, ",\"section\":\"A\"", "sections", "none");
+}
+
+/* Above 1 MiB the answer would pass its limit: the headings stay, without their texts. */
+static void test_sections_of_a_long_page(void **state)
+{
+    enum { TEXT = 1024 * 1024 };
+    char *args = malloc(TEXT + 200);
+    assert_non_null(args);
+    int head =
+        snprintf(args, 200, "{\"collection\":\"pages\",\"title\":\"T\",\"content\":\"# A\\n");
+    memset(args + head, 'x', TEXT);
+    (void)snprintf(args + head + TEXT, 100, "\"}");
+    struct answer made = go(*state, "notebook_create", args);
+    struct entry page = {.collection = "pages"};
+    (void)snprintf(page.id, sizeof(page.id), "%s", at(made.text, "notebook_id"));
+    expect_member(*state, &page, "", "sections", "[{\"heading\":\"A\",\"level\":1}]");
+    answer_free(&made);
+    free(args);
+}
+
+/* ---- titles ---- */
+
+static int write_nameless(struct ng_call *call, const struct ng_doc *present,
+                          struct ng_draft *next, void *user)
+{
+    struct ng_str text = ng_str_of("text");
+    (void)present;
+    (void)user;
+    assert_int_equal(call->host->draft_text(next, &text, 1), NG_OK);
+    return call->host->draft_json(next, ng_str_of("{\"title\":\"\",\"metadata\":{}}"));
+}
+
+/* Earlier versions stored such entries: these can still be read, changed and restored. */
+static void test_a_title_is_given(void **state)
+{
+    struct harness *harness = *state;
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
+    struct answer answer = fails(*state, "notebook_create",
+                                 "{\"collection\":\"pages\",\"title\":\"\",\"content\":\"c\"}",
+                                 "INVALID_INPUT", 400);
+    assert_string_equal(
+        answer.message,
+        "`title`: expected at least one character that is not white space, got none");
+    answer_free(&answer);
+    fails_only(*state, "notebook_create",
+               "{\"collection\":\"pages\",\"title\":\" \\t\\u3000\",\"content\":\"c\"}",
+               "INVALID_INPUT", 400);
+    fails_only(*state, "notebook_update", about(&page, ",\"title\":\"\""), "INVALID_INPUT",
+               400);
+    expect_member(*state, &page, "", "title", "T");
+    struct entry old = {.id = "abc123abc123", .collection = "pages"};
+    struct ng_change change = {
+        .size = sizeof(change),
+        .key = {ng_str_of("pages"), ng_str_of("shared"), ng_str_of(old.id)},
+        .fn = write_nameless,
+    };
+    struct call *call = harness_new_call(harness);
+    assert_int_equal(store_write_wait(harness->gateway->store, call, &change, 1), NG_OK);
+    call_unref(call);
+    expect_member(*state, &old, "", "title", "");
+    update(*state, &old, ",\"append\":\" more\"");
+    update(*state, &old, ",\"title\":\"Named\"");
+    answer = go(*state, "notebook_restore", about(&old, ",\"version\":1"));
+    answer_free(&answer);
+    expect_member(*state, &old, "", "title", "");
+    expect_content(*state, &old, "text");
 }
 
 /* ---- many at once, and a restart ---- */
@@ -321,12 +406,21 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_update_members),      WITH(test_update_by_another),
-        WITH(test_expected_version),    WITH(test_edits),
-        WITH(test_edits_all_or_none),   WITH(test_one_kind_of_edit),
-        WITH(test_section_edits),       WITH(test_a_section_that_is_there_twice),
-        WITH(test_a_heading_of_spaces), WITH(test_titles_count_characters),
-        WITH(test_sections_follow),     WITH_SQLITE(test_no_update_is_lost),
+        WITH(test_update_members),
+        WITH(test_update_by_another),
+        WITH(test_expected_version),
+        WITH(test_edits),
+        WITH(test_edits_all_or_none),
+        WITH(test_one_kind_of_edit),
+        WITH(test_section_edits),
+        WITH(test_a_section_that_is_there_twice),
+        WITH(test_a_heading_of_spaces),
+        WITH(test_titles_count_characters),
+        WITH(test_sections_follow),
+        WITH(test_sections_have_content),
+        WITH(test_sections_of_a_long_page),
+        WITH(test_a_title_is_given),
+        WITH_SQLITE(test_no_update_is_lost),
         WITH_SQLITE(test_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,7 +112,8 @@ enum run_fault {
     RUN_TIMED_OUT = 4,
     RUN_CANCELLED = 5,
     RUN_STOPPED = 6, /* the gateway stops */
-    RUN_ABORTED = 7  /* the kernel aborted a cell without running it */
+    RUN_ABORTED = 7, /* the kernel aborted a cell without running it */
+    RUN_LOST = 8     /* kernels_lose() */
 };
 
 /* State that the kernel's process has from earlier runs. */
@@ -177,6 +178,10 @@ struct kernels_options {
     size_t max_kernels;
     int64_t idle_timeout_ms, start_timeout_ms;
     struct ng_str data_folder; /* exclusive to this gateway; read by kernels_new() only */
+    /* A kernel of the notebook begins or ceases to exist. May be NULL. Must be quick and call
+     * no function of kernels_*, as the lock may be held. */
+    void (*watch)(void *user, const char *notebook, bool exists);
+    void *watch_user;
 };
 
 /* Kills kernels that a crashed gateway left behind in this data directory. NULL: out of
@@ -220,5 +225,9 @@ enum kernels_command {
 /* `run` has a notebook and no cells. done() is called exactly once, possibly before this
  * returns. RUN_NO_KERNEL: the notebook has no kernel, or it did not start again (`why`). */
 void kernels_control(struct kernels *kernels, struct run *run, enum kernels_command command);
+
+/* Another gateway has, or had, the kernel of this notebook: ends the one that is here, its runs
+ * with RUN_LOST. The answer of the first run on a new one says that variables are lost. */
+void kernels_lose(struct kernels *kernels, const char *notebook);
 
 #endif

@@ -42,7 +42,11 @@ void kernel_set_state(struct kernel *kernel, enum kernel_state state)
 
 void kernel_free(struct kernel *kernel)
 {
+    const struct kernels *kernels = kernel->kernels; /* NULL: it never was in the table */
     kernel_disconnect(kernel);
+    if (kernels != NULL && kernels->options.watch != NULL) {
+        kernels->options.watch(kernels->options.watch_user, kernel->notebook, false);
+    }
     kernelspec_done(&kernel->spec);
     nb_text_done(&kernel->execution.error);
     kernel_drop_late(kernel);
@@ -262,8 +266,23 @@ static void end_if_idle(struct kernel *kernel, int64_t now)
     }
 }
 
+/* Another gateway has its notebook: no output of it is used any more. */
+static void apply_loss(struct kernel *kernel)
+{
+    if (kernel->end_request != END_LOST || kernel->state == KERNEL_GONE) {
+        return;
+    }
+    if (kernel->state != KERNEL_ENDING) {
+        kernel_shut_down(kernel, KERNEL_ENDING);
+    }
+    kernel->end_request = END_NONE;
+    kernel_fail_runs(kernel, RUN_LOST,
+                     "Another gateway has taken over the kernel of this notebook.");
+}
+
 void kernel_advance(struct kernel *kernel)
 {
+    apply_loss(kernel);
     apply_restart(kernel);
     if (kernel->state == KERNEL_NEW) {
         launch(kernel);
@@ -274,8 +293,8 @@ void kernel_advance(struct kernel *kernel)
         advance_starting(kernel, now);
         break;
     case KERNEL_ENDING:
-        if (kernel->end_requested) {
-            kernel->end_requested = false;
+        if (kernel->end_request == END_IDLE) {
+            kernel->end_request = END_NONE;
             kernel_shut_down(kernel, KERNEL_ENDING);
         }
         advance_ending(kernel, now);

@@ -48,7 +48,7 @@ void kernels_wake(struct kernels *kernels)
 
 bool kernel_takes_runs(const struct kernel *kernel)
 {
-    return kernel->state <= KERNEL_RESTARTING;
+    return kernel->state <= KERNEL_RESTARTING && kernel->end_request != END_LOST;
 }
 
 bool kernel_is_busy(const struct kernel *kernel)

@@ -173,11 +173,11 @@ void kernel_give_late(struct kernel *kernel, struct run *run)
     }
 }
 
-/* Is it from the preceding cell of the running run? */
+/* Is it from the preceding cell of the running run? Also before the next one has begun. */
 static bool is_previous(const struct kernel *kernel, const struct wire_message *message)
 {
     const struct previous_cell *previous = &kernel->previous;
-    return previous->run != NULL && previous->run == kernel->execution.run &&
+    return previous->run != NULL && previous->run == kernel->first &&
            is_id(message->parent_id, previous->id);
 }
 
@@ -194,11 +194,14 @@ void kernel_take_output(struct kernel *kernel, const struct wire_message *messag
 {
     struct execution *execution = &kernel->execution;
     struct run *run = execution->run;
+    bool late = is_previous(kernel, message);
+    if (late) {
+        run = kernel->first;
+    }
     if (run == NULL || is_id(message->parent_id, kernel->late.id)) {
         take_late(kernel, message);
         return;
     }
-    bool late = is_previous(kernel, message);
     struct run_cell *cell = &run->cells[run->at];
     if (late) {
         cell = &run->cells[kernel->previous.at];

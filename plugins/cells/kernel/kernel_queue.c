@@ -13,13 +13,16 @@ static struct kernel *kernel_new(struct kernels *kernels, const struct run *run,
     if (kernel == NULL) {
         return NULL;
     }
-    kernel->kernels = kernels;
     kernel->notebook = strdup(run->notebook);
     kernel->folder = strdup(run->folder);
     kernel->origin = ORIGIN_STARTED;
     if (kernel->notebook == NULL || kernel->folder == NULL) {
         kernel_free(kernel);
         return NULL;
+    }
+    kernel->kernels = kernels;
+    if (kernels->options.watch != NULL) {
+        kernels->options.watch(kernels->options.watch_user, kernel->notebook, true);
     }
     kernel->spec = *spec;
     memset(spec, 0, sizeof(*spec));
@@ -53,7 +56,7 @@ static bool make_room(struct kernels *kernels)
     }
     kernels_remember_lost(kernels, oldest->notebook);
     kernel_set_state(oldest, KERNEL_ENDING);
-    oldest->end_requested = true; /* sockets are used by the kernel thread only */
+    oldest->end_request = END_IDLE; /* sockets are used by the kernel thread only */
     return true;
 }
 
@@ -184,5 +187,17 @@ void kernels_control(struct kernels *kernels, struct run *run, enum kernels_comm
     }
     kernels_unlock(kernels);
     kernels_notify_ended(kernels);
+    kernels_wake(kernels);
+}
+
+void kernels_lose(struct kernels *kernels, const char *notebook)
+{
+    kernels_lock(kernels);
+    struct kernel *kernel = kernels_find(kernels, ng_str_of(notebook));
+    if (kernel != NULL) {
+        kernel->end_request = END_LOST;
+    }
+    kernels_remember_lost(kernels, notebook);
+    kernels_unlock(kernels);
     kernels_wake(kernels);
 }

@@ -37,6 +37,12 @@ enum kernel_state {
     KERNEL_GONE = 6   /* to be freed */
 };
 
+enum kernel_end {
+    END_NONE = 0,
+    END_IDLE = 1, /* another notebook needs its place */
+    END_LOST = 2  /* kernels_lose() */
+};
+
 enum reply { REPLY_NONE = 0, REPLY_OK = 1, REPLY_ERROR = 2, REPLY_ABORTED = 3 };
 
 enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNELS };
@@ -96,7 +102,8 @@ struct kernel {
     void *sockets[CHANNELS];
     bool info_replied, iopub_seen;
     enum kernel_origin origin; /* ORIGIN_USED as soon as a run has used the process */
-    bool interrupt_requested, restart_requested, end_requested; /* for the kernel thread */
+    bool interrupt_requested, restart_requested; /* for the kernel thread, as end_request */
+    enum kernel_end end_request;
     unsigned starts;
     int64_t started_ms, info_request_ms, ready_ms, used_ms, ending_ms, received_ms;
     int end_signal;                   /* last signal of the shutdown sequence */
@@ -203,7 +210,7 @@ bool kernels_begin(struct kernels *kernels);
 void kernels_ended(struct kernels *kernels, struct run *run);
 /* Calls done() of ended runs. Without the lock. */
 void kernels_notify_ended(struct kernels *kernels);
-/* False from ENDING on. */
+/* False from ENDING on, and if it was lost. */
 bool kernel_takes_runs(const struct kernel *kernel);
 /* A run has begun and waits for the present source of its next cell. */
 bool kernel_is_between_cells(const struct kernel *kernel);

@@ -58,9 +58,12 @@ struct nb_style {
     bool one_string;                /* source and text are one string instead of lines */
 };
 
+struct nb_kept;
+
 struct nb {
-    struct ng_str bytes; /* must outlive the index */
-    struct nb_cell *cells;
+    struct ng_str bytes;   /* must outlive the index */
+    struct nb_kept *kept;  /* shares the cells with a cache; NULL: they are its own */
+    struct nb_cell *cells; /* of an index that is complete: read only */
     size_t cell_count;
     struct nb_span cells_array, metadata, top;
     int64_t minor; /* nbformat_minor of nbformat 4 */
@@ -93,6 +96,27 @@ const char *nb_type_name(enum nb_type type);
 /* Reads the whole file once. NB_FINE: free with nb_done(). Otherwise nothing is allocated. */
 enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *error);
 void nb_done(struct nb *nb);
+
+/* ---- nb_cache.c: indexes of notebooks that were read lately ---- */
+
+/* Bytes of all cached indexes, and their number. One that takes more than a quarter is not
+ * cached. */
+#define NB_CACHE_BYTES ((size_t)8 * 1024 * 1024)
+#define NB_CACHE_MAX 64
+#define NB_REVISION_MAX 64
+
+struct nb_cache;
+
+struct nb_cache *nb_cache_new(void); /* NULL: out of memory */
+void nb_cache_free(struct nb_cache *cache);
+/* As nb_index(). revision: hash of the bytes; equal revisions have the same index. */
+enum nb_fault nb_cache_index(struct nb_cache *cache, struct ng_str bytes,
+                             struct ng_str revision, struct nb *ret, struct nb_error *error);
+void nb_kept_unref(struct nb_kept *kept);
+void nb_cache_size(struct nb_cache *cache, size_t *ret_bytes, size_t *ret_count);
+
+/* ---- nb_json.c ---- */
+
 /* Is it one well-formed JSON value (kernels send NaN and lone surrogates), not nested too
  * deeply for a file? */
 bool nb_check(struct ng_str json);

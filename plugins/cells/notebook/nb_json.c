@@ -83,11 +83,31 @@ static bool scan_escape(struct nb_scan *scan)
     return true;
 }
 
+/* Non-zero if one of the eight bytes is a quote, a backslash, a control character or not ASCII.
+ */
+static uint64_t not_plain(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    const uint64_t high = 0x8080808080808080u;
+    uint64_t quote = word ^ (ones * '"');
+    uint64_t backslash = word ^ (ones * '\\');
+    /* For a byte below 0x80 the subtraction sets the high bit if it is smaller. */
+    return (word | (word - ones * ' ') | (quote - ones) | (backslash - ones)) & high;
+}
+
 /* Skips plain bytes: images make up most of a file. */
 static size_t after_plain(struct ng_str bytes, size_t at)
 {
+    uint64_t word;
     const char *p = bytes.data + at;
     const char *end = bytes.data + bytes.len;
+    while ((size_t)(end - p) >= sizeof(word)) {
+        memcpy(&word, p, sizeof(word));
+        if (not_plain(word) != 0) {
+            break;
+        }
+        p += sizeof(word);
+    }
     while (p < end && (signed char)*p >= ' ' && *p != '"' && *p != '\\') {
         p++; /* non-ASCII bytes are negative as signed char */
     }

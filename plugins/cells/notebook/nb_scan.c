@@ -34,6 +34,11 @@ static char first_of(const struct nb_scan *scan, struct nb_span span)
     return scan->bytes.data[span.at];
 }
 
+struct cell_scan {
+    struct nb_cell *cell;
+    bool lines_are_strings; /* of a source that is a list */
+};
+
 static bool output_element(struct nb_scan *scan, void *user)
 {
     struct nb_cell *cell = user;
@@ -45,13 +50,26 @@ static bool output_element(struct nb_scan *scan, void *user)
     return nb_scan_value(scan, &value);
 }
 
+static bool source_element(struct nb_scan *scan, void *user)
+{
+    struct cell_scan *found = user;
+    struct nb_span value;
+    found->lines_are_strings = found->lines_are_strings && nb_scan_is(scan, '"');
+    return nb_scan_value(scan, &value);
+}
+
 static bool cell_member(struct nb_scan *scan, struct nb_span name, void *user)
 {
-    struct nb_cell *cell = user;
+    struct cell_scan *found = user;
+    struct nb_cell *cell = found->cell;
     struct nb_span value;
     if (nb_scan_is(scan, '[') && nb_is_word(scan->bytes, name, "outputs")) {
         cell->output_count = 0;
         return nb_scan_array(scan, output_element, cell, &cell->outputs);
+    }
+    if (nb_scan_is(scan, '[') && nb_is_word(scan->bytes, name, "source")) {
+        found->lines_are_strings = true;
+        return nb_scan_array(scan, source_element, found, &cell->source);
     }
     if (!nb_scan_value(scan, &value)) {
         return false;
@@ -76,18 +94,6 @@ static bool cell_member(struct nb_scan *scan, struct nb_span name, void *user)
     return true;
 }
 
-static bool lines_are_strings(const struct nb_scan *scan, struct nb_span array)
-{
-    struct nb_walk walk = nb_walk_into(scan->bytes, array);
-    struct nb_span line;
-    while (nb_walk_element(&walk, &line)) {
-        if (first_of(scan, line) != '"') {
-            return false;
-        }
-    }
-    return true;
-}
-
 static const char *const type_names[] = {
     [NB_CODE] = "code", [NB_MARKDOWN] = "markdown", [NB_RAW] = "raw", [NB_UNKNOWN] = "unknown"};
 
@@ -96,8 +102,9 @@ const char *nb_type_name(enum nb_type type)
     return type_names[type];
 }
 
-static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
+static void check_cell(struct nb_scan *scan, const struct cell_scan *found)
 {
+    struct nb_cell *cell = found->cell;
     cell->type = NB_UNKNOWN;
     for (enum nb_type type = NB_CODE; type < NB_UNKNOWN; type++) {
         if (nb_is_word(scan->bytes, cell->type_word, type_names[type])) {
@@ -105,7 +112,7 @@ static void check_cell(struct nb_scan *scan, struct nb_cell *cell)
         }
     }
     char source = first_of(scan, cell->source);
-    bool text = source == '"' || (source == '[' && lines_are_strings(scan, cell->source));
+    bool text = source == '"' || (source == '[' && found->lines_are_strings);
     if (cell->type == NB_UNKNOWN && !text) { /* a later nbformat: the cell may have no source */
         cell->source = (struct nb_span){0, 0};
         text = true;
@@ -127,6 +134,7 @@ static bool scan_cell(struct nb_scan *scan, void *user)
 {
     struct nb *nb = scan->nb;
     struct nb_cell cell = {.type = NB_UNKNOWN};
+    struct cell_scan found = {.cell = &cell};
     (void)user;
     if (nb->cell_count == NB_CELLS_MAX) {
         return nb_scan_fail(scan, NB_BAD_CELL, scan->at, "it has too many cells");
@@ -141,10 +149,10 @@ static bool scan_cell(struct nb_scan *scan, void *user)
             return false;
         }
     } else {
-        if (!nb_scan_object(scan, cell_member, &cell, &cell.whole)) {
+        if (!nb_scan_object(scan, cell_member, &found, &cell.whole)) {
             return false;
         }
-        check_cell(scan, &cell);
+        check_cell(scan, &found);
     }
     nb->cells[nb->cell_count++] = cell;
     return true;
@@ -323,7 +331,12 @@ enum nb_fault nb_index(struct ng_str bytes, struct nb *ret, struct nb_error *err
 
 void nb_done(struct nb *nb)
 {
-    free(nb->cells);
+    if (nb->kept != NULL) {
+        nb_kept_unref(nb->kept);
+    } else {
+        free(nb->cells);
+    }
+    nb->kept = NULL;
     nb->cells = NULL;
     nb->cell_count = 0;
 }

@@ -7,17 +7,33 @@
 /* Default: Jupyter's own layout. */
 static const struct nb_style jupyter = {.indent = " ", .newline = "\n", .space_colon = true};
 
+/* The value behind this name. Usually it is the list of cells, whose end the index has. */
+static struct nb_span value_of(const struct nb *nb, struct nb_walk *walk, struct nb_span name)
+{
+    struct nb_span value = {0, 0};
+    size_t at = name.at + name.len;
+    while (strchr(" \t\r\n:", nb->bytes.data[at]) != NULL) {
+        at++;
+    }
+    if (at == nb->cells_array.at) {
+        return nb->cells_array;
+    }
+    walk->at = at;
+    (void)nb_walk_element(walk, &value);
+    return value;
+}
+
 /* Takes the layout of the top object: the bytes between its bracket and its first member. */
 static void detect_layout(struct nb *nb)
 {
     struct nb_style *style = &nb->style;
     struct nb_walk walk = nb_walk_into(nb->bytes, nb->top);
     struct nb_span name;
-    struct nb_span value;
     const char *data = nb->bytes.data;
-    if (!nb_walk_member(&walk, &name, &value)) {
+    if (!nb_walk_element(&walk, &name)) {
         return;
     }
+    struct nb_span value = value_of(nb, &walk, name);
     size_t start = nb->top.at + 1;
     const char *line = memchr(data + start, '\n', name.at - start);
     style->flat = line == NULL;

@@ -38,11 +38,21 @@ void nb_addf(struct nb_text *text, const char *format, ...)
 {
     va_list args;
     va_list again;
+    char *end = NULL;
+    size_t room = 0;
+    if (text->data != NULL) {
+        end = text->data + text->len;
+        room = text->size - text->len;
+    }
     va_start(args, format);
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
-    if (len > 0 && text_room(text, (size_t)len + 1)) {
+    int len = vsnprintf(end, room, format, args);
+    bool complete = len >= 0 && (size_t)len < room;
+    if (len > 0 && !complete && text_room(text, (size_t)len + 1)) {
         (void)vsnprintf(text->data + text->len, (size_t)len + 1, format, again);
+        complete = true;
+    }
+    if (complete && !text->failed) {
         text->len += (size_t)len;
     }
     va_end(again);

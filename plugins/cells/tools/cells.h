@@ -12,6 +12,8 @@
 #define CELLS_COLLECTION "cells"
 /* Attachments: one quiet document per agent and space. */
 #define CELLS_ATTACHED "cells_attached"
+/* Gateways that run kernels: one quiet document per notebook. */
+#define CELLS_LEASES "cells_leases"
 #define CELLS_ATTACHED_MAX 64  /* notebooks per agent and space */
 #define CELLS_CHOSEN_MAX 10000 /* ids per call */
 #define CELLS_HANDLE_MAX (NB_ID_MAX + 16)
@@ -31,17 +33,21 @@ enum {
     CELLS_EMALFORMED = NG_EPLUGIN - 2,
     CELLS_EFAILED = NG_EPLUGIN - 3, /* a cell raised an exception */
     CELLS_EKERNEL = NG_EPLUGIN - 4,
-    CELLS_ENORUN = NG_EPLUGIN - 5
+    CELLS_ENORUN = NG_EPLUGIN - 5,
+    CELLS_EELSEWHERE = NG_EPLUGIN - 6 /* the kernel runs on another gateway */
 };
 
 struct cells_attachments;
 struct cells_runs;
+struct cells_leases;
 
 struct cells {
     const struct ng_host *host;
     struct kernels *kernels;
     struct cells_attachments *attachments;
     struct cells_runs *runs;
+    struct nb_cache *indexes;
+    struct cells_leases *leases; /* NULL: there are no other gateways */
     uint64_t max_source, max_output_text, max_saved_output;
     uint64_t max_result; /* limits.result */
     int64_t max_timeout_ms;
@@ -65,8 +71,8 @@ int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *r
 void cells_close(struct notebook_file *notebook);
 /* Indexes the file inside the function of an edit; fails the call like cells_open(). reads:
  * initially 0, kept across calls of that function. NG_EWOULDBLOCK: return it. */
-int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
-                struct nb *ret);
+int cells_index(struct cells *self, struct ng_call *call, const struct ng_file *file,
+                unsigned *reads, struct nb *ret);
 /* Another program may be in the middle of writing such a file: true a few times, to read it
  * again. reads: initially 0. */
 bool cells_should_reread(enum nb_fault fault, unsigned *reads);

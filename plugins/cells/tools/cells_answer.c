@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_answer.c - the answer of a run, finished or not (getNotebookRun). */
+#include "cells_lease.h"
 #include "cells_run.h"
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
@@ -195,6 +196,7 @@ static const int fault_codes[] = {
     [RUN_CANCELLED] = NG_ECANCELLED,
     [RUN_STOPPED] = CELLS_EKERNEL,
     [RUN_ABORTED] = CELLS_EFAILED,
+    [RUN_LOST] = CELLS_EELSEWHERE,
 };
 
 static void add_head(struct cells_run *cells_run, struct nb_text *out)
@@ -414,7 +416,11 @@ int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)
     (void)args;
     struct cells_run *run = cells_runs_get(self->runs, id, owner);
     if (run == NULL) {
-        int rc = ng_fail(call, CELLS_ENORUN, "There is no run %.*s", (int)id.len, id.data);
+        int rc = cells_lease_find_run(self, call, id);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        rc = ng_fail(call, CELLS_ENORUN, "There is no run %.*s", (int)id.len, id.data);
         call->host->hint(call, "Only the gateway that started a run knows it; it forgets runs "
                                "at a restart, and the oldest when there are many");
         return rc;

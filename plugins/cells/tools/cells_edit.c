@@ -53,7 +53,7 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
     struct edit_call *edit_call = user;
     struct nb nb;
     struct nb_edit edit = {0};
-    int rc = cells_index(call, present, &edit_call->reads, &nb);
+    int rc = cells_index(edit_call->self, call, present, &edit_call->reads, &nb);
     if (rc != NG_OK) {
         return rc;
     }

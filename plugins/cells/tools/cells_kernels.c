@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_kernels.c - listKernels, interruptKernel, restartKernel. */
-#include "cells.h"
+#include "cells_lease.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +26,30 @@ static void add_specs(struct nb_text *out, const struct kernelspecs *specs)
 }
 
 /* A caller that may read the file may know about its kernel. */
-static bool may_see(struct ng_call *call, const char *notebook)
+static bool may_see(struct ng_call *call, struct ng_str notebook)
 {
     struct ng_file file = {.size = sizeof(file)};
-    return call->host->file_stat(call, ng_str_of(notebook), &file) == NG_OK;
+    return call->host->file_stat(call, notebook, &file) == NG_OK;
+}
+
+static int add_others(struct cells *self, struct ng_call *call, struct nb_text *out)
+{
+    struct cells_other *others = NULL;
+    size_t count = 0;
+    size_t listed = 0;
+    int rc = cells_lease_others(self, call, &others, &count);
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        const struct cells_other *other = &others[i];
+        if (!may_see(call, other->notebook)) {
+            continue;
+        }
+        nb_add_if(out, listed++ == 0, "\n\nKernels of other gateways:");
+        nb_addf(out, "\n- for %.*s: gateway %.*s", (int)other->notebook.len,
+                other->notebook.data, (int)other->gateway.len, other->gateway.data);
+        nb_add_if(out, other->where.len > 0, " at ");
+        nb_add_str(out, other->where);
+    }
+    return rc;
 }
 
 int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
@@ -48,7 +68,7 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
     size_t count = kernels_list(self->kernels, list, LIST_MAX);
     size_t listed = 0;
     for (size_t i = 0; i < count && i < LIST_MAX; i++) {
-        if (!may_see(call, list[i].notebook)) {
+        if (!may_see(call, ng_str_of(list[i].notebook))) {
             continue;
         }
         nb_add_if(&out, listed++ == 0, "\n\nRunning kernels:");
@@ -56,6 +76,11 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
                 list[i].notebook, list[i].state, list[i].queued);
     }
     free(list);
+    int rc = add_others(self, call, &out);
+    if (rc != NG_OK) {
+        nb_text_done(&out);
+        return rc;
+    }
     return cells_reply(call, &out);
 }
 
@@ -117,6 +142,13 @@ static int control(struct cells *self, struct ng_call *call, enum kernels_comman
         return rc;
     }
     rc = call->host->file_stat(call, path, &file);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct kernel_info info;
+    if (!kernels_info(self->kernels, file.real, &info)) {
+        rc = cells_lease_find(self, call, file.real);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -2,6 +2,7 @@
 /* cells_run.c - runNotebookCells: creates a run from the requested cells, starts it, and
  * completes the call at its end. */
 #include "cells_run.h"
+#include "cells_lease.h"
 #include "core/base/str.h"
 
 #include <stdio.h>
@@ -209,6 +210,7 @@ static struct cells_run *run_new(struct cells *self, struct ng_call *call,
         cells_run_free(run);
         return NULL;
     }
+    cells_lease_name_run(self, run->id);
     return run;
 }
 
@@ -362,7 +364,7 @@ static int run_begin(struct ng_call *call, void *user)
 
 static int run_in_background(struct cells *self, struct ng_call *call, struct cells_run *run)
 {
-    char id[WIRE_ID_SIZE];
+    char id[CELLS_RUN_ID_SIZE];
     size_t cells = run->run->cell_count;
     memcpy(id, run->id, sizeof(id));
     cells_runs_add(self->runs, run);
@@ -394,6 +396,12 @@ int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
         cells_run_free(run);
         return cells_reply(call, &text);
     }
+    rc = cells_lease_take(self, call, ng_str_of(run->run->notebook), &run->losses);
+    if (rc != NG_OK) {
+        cells_run_free(run);
+        return rc;
+    }
+    run->leased = true;
     if (call->host->json_type(ng_arg(call, "background")) == NG_TYPE_TRUE) {
         return run_in_background(self, call, run);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_runs.c - the table of background runs, and the last execution of each cell. */
-#include "cells_runs.h"
+#include "cells_lease.h"
 #include "core/base/array.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
@@ -130,6 +130,10 @@ void cells_runs_add(struct cells_runs *runs, struct cells_run *run)
 void cells_runs_over(struct cells_runs *runs, struct cells_run *run, int rc,
                      struct ng_str message)
 {
+    if (run->leased) {
+        run->leased = false;
+        cells_lease_leave(run->self, run->run->notebook);
+    }
     if (!run->background) {
         cells_run_free(run);
         return;

@@ -12,13 +12,15 @@
 #define CELLS_RUNS_MAX 256
 /* Outputs of ended runs; the newest run is kept in any case. */
 #define CELLS_RUNS_BYTES_MAX ((size_t)64 * 1024 * 1024)
+/* Size of a run's handle with NUL: random digits and, if there are other gateways, its name. */
+#define CELLS_RUN_ID_SIZE (WIRE_ID_SIZE + 40)
 /* Cells whose last execution is known. */
 #define CELLS_LAST_MAX 10000
 
 /* A run and its call. */
 struct cells_run {
     struct cells_run *next;
-    char id[WIRE_ID_SIZE];
+    char id[CELLS_RUN_ID_SIZE];
     char *owner; /* "space/agent" */
     struct cells *self;
     struct ng_call *call;
@@ -34,6 +36,8 @@ struct cells_run {
     char *fallback;         /* kernel named by the notebook, but not installed */
     char *asked;            /* kernel named by the caller, or NULL */
     size_t skipped;         /* cells that are not code, or tagged skip-execution */
+    unsigned losses;        /* cells_lease_take() */
+    bool leased;            /* cells_lease_leave() is due */
     unsigned reads;         /* reads of a file that looks half written, when saving */
     bool background;        /* in the table */
     bool over;              /* immutable: outputs are saved and `text` is the answer */

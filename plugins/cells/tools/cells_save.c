@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_save.c - saves the outputs of a run in the present file, then completes the call. */
+#include "cells_lease.h"
 #include "cells_run.h"
 
 #include <stdio.h>
@@ -203,6 +204,7 @@ static const char *why_unsaved(int code)
         {NG_EFULL, "no room is left on the disk"},
         {NG_ETOOLARGE, "the file is too large"},
         {NG_EUNAVAILABLE, "the storage does not answer"},
+        {CELLS_EELSEWHERE, "another gateway runs the kernel of this notebook now"},
     };
     for (size_t i = 0; i < NG_COUNT(reasons); i++) {
         if (reasons[i].code == code) {
@@ -255,7 +257,10 @@ int cells_run_save(struct ng_call *call, void *user)
     if (edit.path.data == NULL) {
         return cells_no_memory(call);
     }
-    int rc = call->host->file_edit(call, &edit);
+    int rc = cells_lease_check(run->self, call, ng_str_of(run->run->notebook), run->losses);
+    if (rc == NG_OK) {
+        rc = call->host->file_edit(call, &edit);
+    }
     if (rc < NG_OK && rc != NG_EINTERNAL) {
         return fail_with_outputs(call, run, rc);
     }

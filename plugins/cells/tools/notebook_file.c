@@ -119,8 +119,8 @@ bool cells_should_reread(enum nb_fault fault, unsigned *reads)
     return looks_half_written(fault) && ++*reads < READS_MAX;
 }
 
-int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *reads,
-                struct nb *ret)
+int cells_index(struct cells *self, struct ng_call *call, const struct ng_file *file,
+                unsigned *reads, struct nb *ret)
 {
     struct nb_error error;
     if (file->type == NG_FILE_DIRECTORY) {
@@ -130,7 +130,8 @@ int cells_index(struct ng_call *call, const struct ng_file *file, unsigned *read
         return ng_fail(call, NG_ENOTFOUND, "There is no notebook %.*s", (int)file->path.len,
                        file->path.data);
     }
-    enum nb_fault fault = nb_index(file->data, ret, &error);
+    enum nb_fault fault =
+        nb_cache_index(self->indexes, file->data, file->revision, ret, &error);
     if (fault == NB_FINE) {
         return NG_OK;
     }
@@ -155,7 +156,8 @@ int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *r
         if (rc != NG_OK) {
             return cells_fail_folder(call, ret->path, rc);
         }
-        enum nb_fault fault = nb_index(ret->file.data, &ret->nb, &error);
+        enum nb_fault fault =
+            nb_cache_index(self->indexes, ret->file.data, ret->file.revision, &ret->nb, &error);
         if (fault == NB_FINE) {
             return NG_OK;
         }

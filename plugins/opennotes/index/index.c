@@ -26,6 +26,12 @@
 static void free_reader(struct notes_reader *reader)
 {
     if (reader != NULL) {
+        if (reader->kept != NULL) {
+            reader->kept->free(reader->kept);
+        }
+        (void)sqlite3_finalize(reader->begin);
+        (void)sqlite3_finalize(reader->look);
+        (void)sqlite3_finalize(reader->rollback);
         (void)sqlite3_close_v2(reader->db);
         free(reader);
     }
@@ -279,6 +285,24 @@ static struct notes_reader *take_reader(struct notes_index *index)
     return reader;
 }
 
+static int prepare_reader(struct notes_reader *reader)
+{
+    const struct {
+        const char *sql;
+        sqlite3_stmt **statement;
+    } all[] = {
+        {"BEGIN", &reader->begin},
+        {"SELECT count(*) FROM meta", &reader->look},
+        {"ROLLBACK", &reader->rollback},
+    };
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < NG_COUNT(all) && rc == SQLITE_OK; i++) {
+        rc = sqlite3_prepare_v3(reader->db, all[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                all[i].statement, NULL);
+    }
+    return rc;
+}
+
 static int open_reader(struct notes_index *index, struct ng_call *call,
                        struct notes_reader **ret)
 {
@@ -301,6 +325,9 @@ static int open_reader(struct notes_index *index, struct ng_call *call,
     if (rc == SQLITE_OK) {
         rc = notes_tokens_register(reader->db);
     }
+    if (rc == SQLITE_OK) {
+        rc = prepare_reader(reader);
+    }
     if (rc != SQLITE_OK) {
         int failed = notes_schema_fail_db(call, reader->db, index->file, "read", &damaged);
         free_reader(reader);
@@ -312,6 +339,35 @@ static int open_reader(struct notes_index *index, struct ng_call *call,
     lock_release(&index->lock);
     *ret = reader;
     return NG_OK;
+}
+
+/* Under the lock. */
+static struct notes_reader *find_lent(struct notes_index *index, const sqlite3 *db)
+{
+    struct notes_reader *reader = index->lent;
+    while (reader != NULL && reader->db != db) {
+        reader = reader->next;
+    }
+    return reader;
+}
+
+struct notes_kept *notes_index_kept(struct notes_index *index, sqlite3 *db)
+{
+    lock_take(&index->lock);
+    const struct notes_reader *reader = find_lent(index, db);
+    struct notes_kept *kept = NULL;
+    if (reader != NULL) {
+        kept = reader->kept;
+    }
+    lock_release(&index->lock);
+    return kept;
+}
+
+void notes_index_keep(struct notes_index *index, sqlite3 *db, struct notes_kept *kept)
+{
+    lock_take(&index->lock);
+    find_lent(index, db)->kept = kept;
+    lock_release(&index->lock);
 }
 
 /* Returned by the caller: kept for the next call, or closed. */
@@ -353,6 +409,12 @@ static int is_cancelled(void *user)
     return call->host->cancelled(call);
 }
 
+static int run_once(sqlite3_stmt *statement)
+{
+    (void)sqlite3_step(statement);
+    return sqlite3_reset(statement); /* the code of a failed step, too */
+}
+
 /* *ret_damaged: the file is damaged, and the next refresh builds it again. */
 static int begin_once(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db,
                       bool *ret_damaged)
@@ -367,10 +429,13 @@ static int begin_once(struct notes_index *index, struct ng_call *call, sqlite3 *
         return rc;
     }
     /* The first read starts the transaction. */
-    if (sqlite3_exec(reader->db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL) !=
-        SQLITE_OK) {
+    int begun = run_once(reader->begin);
+    if (begun == SQLITE_OK) {
+        begun = run_once(reader->look);
+    }
+    if (begun != SQLITE_OK) {
         rc = notes_schema_fail_db(call, reader->db, index->file, "read", ret_damaged);
-        (void)sqlite3_exec(reader->db, "ROLLBACK", NULL, NULL, NULL);
+        (void)run_once(reader->rollback);
         give_reader(index, reader->db, *ret_damaged);
         return rc;
     }
@@ -397,7 +462,10 @@ void notes_index_end(struct notes_index *index, sqlite3 *db)
     /* The remaining statements belong to FTS5: its tables keep them for the next search. */
     (void)sqlite3_set_authorizer(db, NULL, NULL);
     sqlite3_progress_handler(db, 0, NULL, NULL);
-    (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    lock_take(&index->lock);
+    sqlite3_stmt *rollback = find_lent(index, db)->rollback;
+    lock_release(&index->lock);
+    (void)run_once(rollback);
     give_reader(index, db, false);
 }
 

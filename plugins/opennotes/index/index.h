@@ -25,6 +25,8 @@
  * Neither has positions vocab(id, word, letters)   every word that is or was in a note; stale
  * ones stay vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
  *   long_words(note)   notes with words that are too long for vocab
+ *   changes(seq, note)   a row per changed, added or removed note, in order; only the last ones
+ * stay, at least one. A note keeps its id when its file changes
  */
 #ifndef NOTEGATE_OPENNOTES_INDEX_H
 #define NOTEGATE_OPENNOTES_INDEX_H
@@ -45,8 +47,20 @@ struct notes_index;
  * CANCELLED, TIMEOUT, NOTEBOOK_NOT_FOUND (the folder went).
  */
 int notes_index_begin(struct notes_index *index, struct ng_call *call, sqlite3 **ret_db);
-/* Every statement must be finalized. NULL is a no-op. */
+/* Every statement must be finalized, or kept. NULL is a no-op. */
 void notes_index_end(struct notes_index *index, sqlite3 *db);
+
+/* State that a tool keeps with a connection for later calls: statements, and what it has read.
+ * The connection is lent to one call at a time, and each call sees the state of the call before
+ * or a later one. */
+struct notes_kept {
+    void (*free)(struct notes_kept *kept); /* before the connection is closed */
+};
+/* Of a lent connection; NULL: nothing yet. */
+struct notes_kept *notes_index_kept(struct notes_index *index, sqlite3 *db);
+/* Takes ownership. Nothing may be kept with this connection so far. */
+void notes_index_keep(struct notes_index *index, sqlite3 *db, struct notes_kept *kept);
+
 /* Fails the call with the error of an SQLite call on the lent connection. The next call builds
  * a damaged index again. Returns the code. */
 int notes_index_fail(struct notes_index *index, struct ng_call *call, sqlite3 *db);
@@ -89,7 +103,7 @@ int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_
 
 /* The MATCH expression for notes that may contain the folded text: its trigrams joined by AND,
  * in the arena. {NULL, 0}: the text has less than three characters (every note is a candidate),
- * or out of memory. */
+ * or out of memory: then arena->failed is set. */
 struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded);
 
 /* The last result of sqlite3_step() as an error code: a row, or the end, is SQLITE_OK. */

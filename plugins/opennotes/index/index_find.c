@@ -308,6 +308,7 @@ struct ng_str notes_index_grams(struct arena *arena, struct ng_str folded)
     struct ng_str kept = grams > 0 && query.rc == NG_OK
                              ? arena_copy(arena, notes_buf_str(&query))
                              : str_make(NULL, 0);
+    arena->failed = arena->failed || query.rc != NG_OK;
     buf_done(&query);
     return kept;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/array.h"
 #include "core/base/text_choice.h"
+#include "index_rows.h"
 #include "index_state.h"
 #include "text/codes.h"
 
@@ -269,14 +270,30 @@ static int run_sql(struct work *work, const char *sql)
     return notes_schema_fail(work->index, work->call, "written");
 }
 
+static int run_with(struct work *work, enum notes_statement number, size_t value)
+{
+    (void)sqlite3_bind_int64(notes_statement(work->index, number), 1, (int64_t)value);
+    return notes_statement_run(work->index, work->call, number);
+}
+
 static int end_batch(struct work *work)
 {
     if (!work->batch) {
         return NG_OK;
     }
+    size_t pages = size_max(work->batch_notes, 1) * NOTES_INDEX_MERGE_PAGES;
     work->batch_notes = 0;
     work->batch_bytes = 0;
-    int rc = run_sql(work, "COMMIT");
+    int rc = run_with(work, NOTES_CUT_CHANGES, NOTES_INDEX_CHANGES_MAX);
+    if (rc == NG_OK) {
+        rc = run_with(work, NOTES_MERGE_GRAMS, pages);
+    }
+    if (rc == NG_OK) {
+        rc = run_with(work, NOTES_MERGE_TERMS, pages);
+    }
+    if (rc == NG_OK) {
+        rc = run_sql(work, "COMMIT");
+    }
     work->batch = rc != NG_OK;
     return rc;
 }

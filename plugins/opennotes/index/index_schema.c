@@ -10,10 +10,16 @@
 #include "index_state.h"
 #include "index_tokens.h"
 
-#define FORMAT 3 /* PRAGMA user_version; increase it with every change of the stored format */
+#define FORMAT 4 /* PRAGMA user_version; increase it with every change of the stored format */
+
+/* Pages of the write-ahead log before they are copied into the file: few, because one call pays
+ * for all of them. */
+#define CHECKPOINT_PAGES "400"
 
 static const char schema_sql[] =
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "CREATE TABLE changes(seq INTEGER PRIMARY KEY, note INTEGER NOT NULL);"
+    "INSERT INTO changes VALUES(0, 0);"
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, file BLOB,"
     " title TEXT, title_fold TEXT, path_fold TEXT NOT NULL, created INTEGER NOT NULL,"
     " modified INTEGER NOT NULL, size INTEGER NOT NULL, words INTEGER NOT NULL, front TEXT,"
@@ -49,6 +55,9 @@ static const char schema_sql[] =
     " content_rowid='note', detail='column', columnsize=0, tokenize='on_words');"
     "INSERT INTO grams(grams, rank) VALUES('hashsize', 8388608);"
     "INSERT INTO terms(terms, rank) VALUES('hashsize', 8388608);"
+    /* Else FTS5 merges much at once in some of the commits: see NOTES_MERGE_GRAMS. */
+    "INSERT INTO grams(grams, rank) VALUES('automerge', 0);"
+    "INSERT INTO terms(terms, rank) VALUES('automerge', 0);"
     "CREATE TABLE long_words(note INTEGER PRIMARY KEY);"
     "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE,"
     " letters INTEGER NOT NULL);"
@@ -83,6 +92,11 @@ static const char *const statement_sql[NOTES_STATEMENTS] = {
     [NOTES_DROP_LINKS] = "DELETE FROM links WHERE note=?1",
     [NOTES_DROP_NAMES] = "DELETE FROM names WHERE note=?1",
     [NOTES_DROP_LONG] = "DELETE FROM long_words WHERE note=?1",
+    [NOTES_PUT_CHANGE] = "INSERT INTO changes(note) VALUES(?1)",
+    [NOTES_CUT_CHANGES] =
+        "DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?1",
+    [NOTES_MERGE_GRAMS] = "INSERT INTO grams(grams, rank) VALUES('merge', ?1)",
+    [NOTES_MERGE_TERMS] = "INSERT INTO terms(terms, rank) VALUES('merge', ?1)",
     [NOTES_FIND_FILE] =
         "SELECT id,size,mtime_ns,ctime_ns,inode,device,checked_ns,revision FROM notes"
         " WHERE file=?1 UNION ALL"
@@ -233,9 +247,9 @@ static int create(struct notes_index *index)
     }
     (void)sqlite3_finalize(statement);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_exec(db, "PRAGMA user_version=3; COMMIT", NULL, NULL, NULL);
+        rc = sqlite3_exec(db, "PRAGMA user_version=4; COMMIT", NULL, NULL, NULL);
     }
-    _Static_assert(FORMAT == 3, "the pragma above says the same");
+    _Static_assert(FORMAT == 4, "the pragma above says the same");
     return rc;
 }
 
@@ -257,7 +271,7 @@ static int open_once(struct notes_index *index, struct ng_call *call, bool *ret_
             writer->db,
             "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
             "PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY;"
-            "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=2000",
+            "PRAGMA journal_size_limit=4194304; PRAGMA wal_autocheckpoint=" CHECKPOINT_PAGES,
             NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {

@@ -17,6 +17,11 @@
 /* With more changes than that, the whole tree is walked. */
 #define NOTES_INDEX_DIRTY_MAX ((size_t)1000)
 #define NOTES_INDEX_BATCH_NOTES 500
+/* Pages of the full-text index that a batch merges, for each of its notes: about as many as its
+ * words add on all levels. */
+#define NOTES_INDEX_MERGE_PAGES 12
+/* Rows kept in the table changes. */
+#define NOTES_INDEX_CHANGES_MAX 1000
 #define NOTES_INDEX_BATCH_BYTES ((size_t)16 * 1024 * 1024)
 /* If a file changed less than this before it was read, it may have changed again with the same
  * times, and is read again. */
@@ -48,7 +53,11 @@ enum notes_statement {
     NOTES_DROP_HEADINGS,
     NOTES_DROP_LINKS,
     NOTES_DROP_NAMES,
-    NOTES_DROP_LONG,
+    NOTES_DROP_LONG, /* the last one that drops a note */
+    NOTES_PUT_CHANGE,
+    NOTES_CUT_CHANGES,
+    NOTES_MERGE_GRAMS,
+    NOTES_MERGE_TERMS,
     NOTES_FIND_FILE,
     NOTES_FIND_PATH,
     NOTES_TOUCH_NOTE,
@@ -74,6 +83,8 @@ struct notes_writer {
 struct notes_reader {
     struct notes_reader *next;
     sqlite3 *db;
+    sqlite3_stmt *begin, *look, *rollback; /* of its transaction: prepared once */
+    struct notes_kept *kept;               /* of the tools, or NULL */
     uint64_t generation;
 };
 

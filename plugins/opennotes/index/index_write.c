@@ -29,13 +29,29 @@ int64_t notes_write_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id)
+static int put_change(struct notes_index *index, struct ng_call *call, int64_t id)
+{
+    (void)sqlite3_bind_int64(notes_statement(index, NOTES_PUT_CHANGE), 1, id);
+    return notes_statement_run(index, call, NOTES_PUT_CHANGE);
+}
+
+/* Without a row in `changes`. */
+static int drop_rows(struct notes_index *index, struct ng_call *call, int64_t id)
 {
     int rc = NG_OK;
     /* The full-text rows go first: FTS5 deletes them by their former content. */
     for (int number = NOTES_DROP_GRAMS; number <= NOTES_DROP_LONG && rc == NG_OK; number++) {
         (void)sqlite3_bind_int64(notes_statement(index, (enum notes_statement)number), 1, id);
         rc = notes_statement_run(index, call, (enum notes_statement)number);
+    }
+    return rc;
+}
+
+int notes_write_drop(struct notes_index *index, struct ng_call *call, int64_t id)
+{
+    int rc = drop_rows(index, call, id);
+    if (rc == NG_OK) {
+        rc = put_change(index, call, id);
     }
     return rc;
 }
@@ -235,12 +251,20 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     (void)sqlite3_bind_int64(statement, 17, stat->inode);
     (void)sqlite3_bind_int64(statement, 18, stat->device);
     (void)sqlite3_bind_int64(statement, 19, source->checked_ns);
+    if (to->id > 0) {
+        (void)sqlite3_bind_int64(statement, 1, to->id);
+    }
     int rc = notes_memory(to->call, path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL);
     if (rc == NG_OK) {
         rc = notes_statement_run(to->index, to->call, NOTES_PUT_NOTE);
+    } else {
+        (void)sqlite3_clear_bindings(statement); /* else the next note would get them */
     }
     buf_done(&frontmatter);
     to->id = sqlite3_last_insert_rowid(to->index->writer.db);
+    if (rc == NG_OK) {
+        rc = put_change(to->index, to->call, to->id);
+    }
     return rc;
 }
 
@@ -294,10 +318,11 @@ static int put_texts(struct notes_row_source *to)
     return rc;
 }
 
+/* id: of the dropped rows, so that the ids stay small; 0: a new one. */
 static int store(struct notes_index *index, struct ng_call *call, struct arena *arena,
-                 const struct source *source)
+                 const struct source *source, int64_t id)
 {
-    struct notes_row_source to = {.index = index, .call = call, .arena = arena};
+    struct notes_row_source to = {.index = index, .call = call, .arena = arena, .id = id};
     struct notes_note note;
     if (notes_note_parse(arena, source->bytes, &note) != NG_OK) {
         return notes_fail_memory(call);
@@ -345,7 +370,11 @@ static int touch(struct notes_index *index, struct ng_call *call, int64_t id,
     (void)sqlite3_bind_int64(statement, 6, source->stat.device);
     (void)sqlite3_bind_int64(statement, 7, source->checked_ns);
     bind_times(statement, 8, source, note);
-    return notes_statement_run(index, call, NOTES_TOUCH_NOTE);
+    int rc = notes_statement_run(index, call, NOTES_TOUCH_NOTE);
+    if (rc == NG_OK) {
+        rc = put_change(index, call, id);
+    }
+    return rc;
 }
 
 static bool is_known(const struct notes_known *known, const struct source *source)
@@ -387,10 +416,12 @@ int notes_write_note(struct notes_index *index, struct ng_call *call, struct ng_
     } else if (rc == NG_OK || !there) {
         rc = NG_OK;
         if (known.id > 0) {
-            rc = notes_write_drop(index, call, known.id);
+            rc = drop_rows(index, call, known.id);
         }
         if (rc == NG_OK && there) {
-            rc = store(index, call, arena, &source);
+            rc = store(index, call, arena, &source, known.id);
+        } else if (rc == NG_OK && known.id > 0) {
+            rc = put_change(index, call, known.id);
         }
     }
     drop_source(&source, bytes);
@@ -516,9 +547,9 @@ int notes_write_move(struct notes_index *index, struct ng_call *call, int64_t id
         rc = move(index, call, arena, &known, &source, title, &moved);
     }
     if (rc == NG_OK && !moved) {
-        rc = notes_write_drop(index, call, id);
+        rc = drop_rows(index, call, id);
         if (rc == NG_OK) {
-            rc = store(index, call, arena, &source);
+            rc = store(index, call, arena, &source, id);
         }
     }
     drop_source(&source, bytes);

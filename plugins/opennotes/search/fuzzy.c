@@ -31,6 +31,8 @@ struct finder {
     struct ng_str word;
     uint32_t number; /* of the word, from 1 */
     struct buf query;
+    uint8_t *marks; /* of one word, by id; NULL: the notes are hits */
+    size_t size;
 };
 
 /* ---- notes ---- */
@@ -55,6 +57,26 @@ static struct hit *hit_of(struct finder *finder, int64_t note)
     return hit;
 }
 
+static int take_note(struct finder *finder, int64_t note, uint32_t score)
+{
+    if (finder->marks != NULL) {
+        if (note >= 0 && (size_t)note < finder->size && finder->marks[note] == 0) {
+            finder->marks[note] = (uint8_t)(score + 1);
+        }
+        return SQLITE_OK;
+    }
+    struct hit *hit = hit_of(finder, note);
+    if (hit == NULL) {
+        return SQLITE_NOMEM;
+    }
+    if (hit->seen != finder->number) {
+        hit->seen = finder->number;
+        hit->score += score;
+        hit->words++;
+    }
+    return SQLITE_OK;
+}
+
 /* The first query that matches a note gives the best score of this word. */
 static int take_notes(struct finder *finder, uint32_t score)
 {
@@ -65,15 +87,9 @@ static int take_notes(struct finder *finder, uint32_t score)
     (void)notes_bind_text(finder->terms, 1, query);
     int rc = SQLITE_ROW;
     while ((rc = sqlite3_step(finder->terms)) == SQLITE_ROW) {
-        struct hit *hit = hit_of(finder, sqlite3_column_int64(finder->terms, 0));
-        if (hit == NULL) {
-            rc = SQLITE_NOMEM;
+        rc = take_note(finder, sqlite3_column_int64(finder->terms, 0), score);
+        if (rc != SQLITE_OK) {
             break;
-        }
-        if (hit->seen != finder->number) {
-            hit->seen = finder->number;
-            hit->score += score;
-            hit->words++;
         }
     }
     (void)sqlite3_reset(finder->terms);
@@ -131,13 +147,67 @@ static int find_word(struct finder *finder)
     return rc;
 }
 
+static int begin(struct finder *finder)
+{
+    arena_init(&finder->arena, 0);
+    buf_init(&finder->query, QUERY_MAX);
+    return sqlite3_prepare_v2(finder->db, "SELECT rowid FROM terms WHERE terms MATCH ?1", -1,
+                              &finder->terms, NULL);
+}
+
+static void end(struct finder *finder)
+{
+    (void)sqlite3_finalize(finder->terms);
+    buf_done(&finder->query);
+    hash_table_done(&finder->table);
+    arena_done(&finder->arena);
+}
+
+int notes_fuzzy_marks(sqlite3 *db, struct ng_str word, uint8_t *marks, size_t size)
+{
+    struct finder finder = {.db = db, .word = word, .number = 1, .marks = marks, .size = size};
+    int rc = begin(&finder);
+    if (rc == SQLITE_OK) {
+        rc = find_word(&finder);
+    }
+    end(&finder);
+    return rc;
+}
+
+/* The best match of the words of a text. The index has no similar ones of the longest words. */
+static enum notes_fuzzy_class best_match(struct ng_str word, struct ng_str text)
+{
+    enum notes_fuzzy_class best = NOTES_FUZZY_NONE;
+    struct ng_str other;
+    size_t letters = 0;
+    for (size_t at = 0;
+         best != NOTES_FUZZY_EXACT && notes_word_next(text, &at, &other, &letters);) {
+        enum notes_fuzzy_class match = notes_fuzzy_match(word, other);
+        if (match < best &&
+            (match != NOTES_FUZZY_EDITS || letters <= NOTES_FUZZY_LETTERS_MAX)) {
+            best = match;
+        }
+    }
+    return best;
+}
+
+uint8_t notes_fuzzy_mark(struct ng_str word, struct ng_str title, struct ng_str body)
+{
+    enum notes_fuzzy_class match = best_match(word, title);
+    bool in_title = match != NOTES_FUZZY_NONE;
+    if (!in_title) {
+        match = best_match(word, body);
+    }
+    if (match == NOTES_FUZZY_NONE) {
+        return 0;
+    }
+    return (uint8_t)(score_of(in_title, match) + 1);
+}
+
 int notes_fuzzy_find(sqlite3 *db, const struct ng_str *words, size_t count, struct buf *json)
 {
     struct finder finder = {.db = db};
-    arena_init(&finder.arena, 0);
-    buf_init(&finder.query, QUERY_MAX);
-    int rc = sqlite3_prepare_v2(db, "SELECT rowid FROM terms WHERE terms MATCH ?1", -1,
-                                &finder.terms, NULL);
+    int rc = begin(&finder);
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
         finder.word = words[i];
         finder.number = (uint32_t)i + 1;
@@ -153,9 +223,6 @@ int notes_fuzzy_find(sqlite3 *db, const struct ng_str *words, size_t count, stru
         }
     }
     notes_json_end(json, '}');
-    (void)sqlite3_finalize(finder.terms);
-    buf_done(&finder.query);
-    hash_table_done(&finder.table);
-    arena_done(&finder.arena);
+    end(&finder);
     return rc;
 }

@@ -36,4 +36,10 @@ size_t notes_fuzzy_split(struct ng_str text, struct ng_str *words, size_t max);
  * code. */
 int notes_fuzzy_find(sqlite3 *db, const struct ng_str *words, size_t count, struct buf *json);
 
+/* Looks up one word: marks[id] becomes the note's score + 1; 0 stays where it has no such word.
+ * Ids from `size` on are left out. An SQLite code. */
+int notes_fuzzy_marks(sqlite3 *db, struct ng_str word, uint8_t *marks, size_t size);
+/* The same for one note: its mark. */
+uint8_t notes_fuzzy_mark(struct ng_str word, struct ng_str title, struct ng_str body);
+
 #endif

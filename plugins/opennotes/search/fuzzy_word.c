@@ -66,6 +66,28 @@ static unsigned measure(const int32_t *a, size_t a_len, const int32_t *b, size_t
     return rows[a_len % 3][b_len];
 }
 
+/* A bit per letter; several letters share a bit. */
+static uint64_t bits_of(const int32_t *letters, size_t count)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; i++) {
+        bits |= UINT64_C(1) << ((unsigned)letters[i] % 64);
+    }
+    return bits;
+}
+
+/* An edit changes at most two of the bits: most words are excluded by them. */
+static bool may_be_near(const int32_t *a, size_t a_len, const int32_t *b, size_t b_len,
+                        unsigned most)
+{
+    uint64_t differ = bits_of(a, a_len) ^ bits_of(b, b_len);
+    unsigned count = 0;
+    for (; differ != 0 && count <= 2 * most; differ &= differ - 1) {
+        count++;
+    }
+    return count <= 2 * most;
+}
+
 unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
 {
     int32_t a_letters[NOTES_FUZZY_LETTERS_MAX + 3];
@@ -77,7 +99,8 @@ unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
     size_t b_len = letters_of(b, b_letters);
     size_t apart = size_max(a_len, b_len) - size_min(a_len, b_len);
     if (apart > most || a_len > NOTES_FUZZY_LETTERS_MAX + 2 ||
-        b_len > NOTES_FUZZY_LETTERS_MAX + 2) {
+        b_len > NOTES_FUZZY_LETTERS_MAX + 2 ||
+        !may_be_near(a_letters, a_len, b_letters, b_len, most)) {
         return most + 1;
     }
     return uint_min(measure(a_letters, a_len, b_letters, b_len), most + 1);
@@ -159,10 +182,13 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
     int64_t letters = (int64_t)notes_fuzzy_letters(word);
     buf_init(&query, QUERY_MAX);
     write_trigrams(&query, word);
-    int rc = sqlite3_prepare_v2(db,
+    int rc = SQLITE_NOMEM;
+    if (query.rc == NG_OK) {
+        rc = sqlite3_prepare_v2(db,
                                 "SELECT v.word FROM vocab_grams g JOIN vocab v ON v.id=g.rowid "
                                 "WHERE vocab_grams MATCH ?1 AND v.letters BETWEEN ?2 AND ?3",
                                 -1, &statement, NULL);
+    }
     if (rc == SQLITE_OK) {
         (void)notes_bind_text(statement, 1, notes_buf_str(&query));
         (void)sqlite3_bind_int64(statement, 2, letters - (int64_t)edits);

@@ -72,7 +72,7 @@ int notes_search_take(struct notes_search *search, int64_t note)
     }
     struct buf *item = notes_answer_item(answer);
     notes_json_begin(item, '{');
-    int rc = notes_summary_write(&search->summary, note, item);
+    int rc = notes_summary_write(&search->board->summary, note, item);
     if (rc == SQLITE_ROW || rc == SQLITE_OK) {
         rc = notes_search_hit(search, note, item);
     }
@@ -81,6 +81,11 @@ int notes_search_take(struct notes_search *search, int64_t note)
         (void)notes_answer_add(answer);
     }
     return rc;
+}
+
+bool notes_search_has_board(const struct notes_search *search)
+{
+    return search->board->known && str_is(search->filter->sql, "1");
 }
 
 int notes_search_rows(struct notes_search *search, const struct buf *sql,
@@ -148,22 +153,21 @@ static int search_notes(struct notes_search *search, bool fuzzy)
         search->answer.json.rc = shown.rc;
     }
     buf_done(&shown);
-    int rc = notes_filter_functions(search->db);
-    if (rc == SQLITE_OK) {
-        rc = notes_summary_open(&search->summary, search->db, true);
-    }
+    int rc = notes_board_open(search);
     if (rc == SQLITE_OK && fuzzy) {
         rc = notes_search_fuzzy(search, &done);
     }
     if (rc == SQLITE_OK && !done) {
         rc = notes_search_text(search);
     }
-    if (rc != SQLITE_OK) {
+    if (rc == SQLITE_NOMEM) {
+        rc = notes_fail_memory(search->call);
+    } else if (rc == SQLITE_INTERRUPT) {
+        rc = ng_fail(search->call, NG_ECANCELLED,
+                     "The call was cancelled while notes were searched.");
+    } else if (rc != SQLITE_OK) {
         rc = notes_notebook_fail(search->notebook, search->call);
     }
-    notes_summary_done(&search->summary);
-    (void)sqlite3_finalize(search->body);
-    search->body = NULL;
     return rc;
 }
 

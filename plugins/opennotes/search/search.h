@@ -4,7 +4,7 @@
 #define OPENNOTES_SEARCH_H
 
 #include "answer/answer.h"
-#include "answer/summary.h"
+#include "board.h"
 #include "filter/filter.h"
 #include "fuzzy.h"
 #include "index/index.h"
@@ -20,11 +20,12 @@ struct notes_search {
     const struct notes_filter *filter;
     struct arena *arena;
     struct notes_answer answer;
-    struct notes_summary summary;
+    struct notes_board *board; /* of the connection */
     /* Of the query, folded; none: it is searched as a whole. */
     struct ng_str words[NOTES_FUZZY_WORDS_MAX];
+    struct notes_needle *needles[NOTES_FUZZY_WORDS_MAX]; /* of the words, on the board */
     size_t word_count;
-    sqlite3_stmt *body; /* of notes_search_hit(): prepared at its first use */
+    struct ng_str grams; /* trigrams of any of the words; {NULL, 0}: all notes may have one */
 };
 
 /* Counts a note, and writes it if it is on the page. An SQLite code. */
@@ -38,7 +39,23 @@ int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item
 int notes_search_rows(struct notes_search *search, const struct buf *sql,
                       const struct ng_str params[3]);
 
+/* Are the notes found with the board? Not with filters, nor with too many notes. */
+bool notes_search_has_board(const struct notes_search *search);
+
+/* ---- search_rank.c: searches with the board. An SQLite code each */
+
+int notes_rank_all(struct notes_search *search);
+int notes_rank_text(struct notes_search *search);
+/* Notes with any of search->words. */
+int notes_rank_words(struct notes_search *search);
+/* Notes with all of search->words, or similar ones. */
+int notes_rank_similar(struct notes_search *search);
+
 /* ---- search_text.c, search_fuzzy.c: an SQLite code each */
+
+/* A statement for the notes with a text: their ids and ranks. More conditions follow. */
+int notes_search_select(struct notes_search *search, struct ng_str text, struct buf *sql,
+                        struct ng_str ret_params[3]);
 
 /* Notes whose title or body contains the folded query, or all where that is empty. */
 int notes_search_text(struct notes_search *search);

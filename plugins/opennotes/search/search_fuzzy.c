@@ -16,6 +16,9 @@ int notes_search_fuzzy(struct notes_search *search, bool *ret_done)
     if (search->word_count == 0) {
         return SQLITE_OK;
     }
+    if (notes_search_has_board(search)) {
+        return notes_rank_similar(search);
+    }
     buf_init(&hits, HITS_MAX);
     buf_init(&sql, SQL_MAX);
     int rc = notes_fuzzy_find(search->db, search->words, search->word_count, &hits);

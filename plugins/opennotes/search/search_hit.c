@@ -17,16 +17,40 @@ struct body {
 
 /* ---- position in the folded text ---- */
 
+/* A word of the query. */
+struct wanted {
+    struct ng_str word;
+    size_t letters;
+    unsigned edits;
+};
+
+/* Most words are excluded by their number of letters. */
+static bool is_similar(const struct wanted *wanted, struct ng_str word, size_t letters)
+{
+    bool is_short = letters + wanted->edits < wanted->letters;
+    bool is_long = letters > wanted->letters + wanted->edits;
+    if (is_short || (is_long && !str_starts(word, wanted->word))) {
+        return false;
+    }
+    return notes_fuzzy_match(wanted->word, word) != NOTES_FUZZY_NONE;
+}
+
 /* The first word that is similar to one of the query. */
 static size_t find_similar(const struct notes_search *search, struct ng_str folded)
 {
+    struct wanted wanted[NOTES_FUZZY_WORDS_MAX];
     struct ng_str word;
     size_t letters = 0;
     size_t at = 0;
+    for (size_t k = 0; k < search->word_count; k++) {
+        wanted[k].word = search->words[k];
+        wanted[k].letters = notes_fuzzy_letters(search->words[k]);
+        wanted[k].edits = notes_fuzzy_edits(wanted[k].letters);
+    }
     for (size_t i = 0; i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
          i++) {
         for (size_t k = 0; k < search->word_count; k++) {
-            if (notes_fuzzy_match(search->words[k], word) != NOTES_FUZZY_NONE) {
+            if (is_similar(&wanted[k], word, letters)) {
                 return (size_t)(word.data - folded.data);
             }
         }
@@ -175,24 +199,16 @@ static void write_hit(struct notes_search *search, const struct body *body, stru
 
 int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item)
 {
-    int rc = SQLITE_OK;
+    sqlite3_stmt *row = search->board->statements[NOTES_BOARD_BODY];
     if (search->folded.len == 0) {
         return SQLITE_OK;
     }
-    if (search->body == NULL) {
-        rc = sqlite3_prepare_v2(search->db, "SELECT content, folded FROM bodies WHERE note=?1",
-                                -1, &search->body, NULL);
-    }
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    (void)sqlite3_bind_int64(search->body, 1, note);
-    rc = sqlite3_step(search->body);
+    (void)sqlite3_bind_int64(row, 1, note);
+    int rc = sqlite3_step(row);
     if (rc == SQLITE_ROW) {
-        struct body body = {notes_column_text(search->body, 0),
-                            notes_column_text(search->body, 1)};
+        struct body body = {notes_column_text(row, 0), notes_column_text(row, 1)};
         write_hit(search, &body, item);
     }
-    (void)sqlite3_reset(search->body);
+    (void)sqlite3_reset(row);
     return notes_done(rc);
 }

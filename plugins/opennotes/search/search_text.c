@@ -47,7 +47,7 @@ static bool is_word(struct ng_str text)
 }
 
 /* The MATCH expression for them; {NULL, 0}: there are too many. An SQLite code. */
-static int find_words(struct notes_search *search, struct ng_str grams,
+static int find_words(struct notes_search *search, struct ng_str text, struct ng_str grams,
                       struct ng_str *ret_match)
 {
     sqlite3_stmt *statement = NULL;
@@ -63,7 +63,7 @@ static int find_words(struct notes_search *search, struct ng_str grams,
     }
     buf_init(&match, SQL_MAX);
     (void)notes_bind_text(statement, 1, grams);
-    (void)notes_bind_text(statement, 2, search->folded);
+    (void)notes_bind_text(statement, 2, text);
     while (count <= WORDS_MAX && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
         notes_add_if(&match, count++ > 0, " OR ");
         notes_add_quoted(&match, notes_column_text(statement, 0), '"');
@@ -170,15 +170,13 @@ static size_t split(struct notes_search *search)
     return kept;
 }
 
-/* One statement for any of the words. *ret_grams {NULL, 0}: a word is too short for the index,
- * so all notes are checked. */
-static void write_any(struct notes_search *search, struct buf *sql, struct ng_str *ret_grams)
+/* The MATCH expression for notes that may have any of the words. {NULL, 0}: a word is too short
+ * for the index, so all notes are checked. */
+static int find_grams(struct notes_search *search)
 {
     struct buf match;
-    struct buf has;
     bool all = false;
     buf_init(&match, SQL_MAX);
-    buf_init(&has, SQL_MAX);
     for (size_t i = 0; i < search->word_count; i++) {
         struct ng_str grams = notes_index_grams(search->arena, search->words[i]);
         all = all || grams.len == 0;
@@ -186,6 +184,22 @@ static void write_any(struct notes_search *search, struct buf *sql, struct ng_st
         buf_add_char(&match, '(');
         buf_add_str(&match, grams);
         buf_add_char(&match, ')');
+    }
+    search->grams = str_make(NULL, 0);
+    if (!all && match.rc == NG_OK) {
+        search->grams = arena_copy(search->arena, notes_buf_str(&match));
+    }
+    int rc = match.rc == NG_OK && !search->arena->failed ? SQLITE_OK : SQLITE_NOMEM;
+    buf_done(&match);
+    return rc;
+}
+
+/* One statement for any of the words. */
+static void write_any(struct notes_search *search, struct buf *sql)
+{
+    struct buf has;
+    buf_init(&has, SQL_MAX);
+    for (size_t i = 0; i < search->word_count; i++) {
         notes_add_if(&has, i > 0, "+");
         buf_add_c(&has, "(notes_has(n.title_fold,");
         notes_add_quoted(&has, search->words[i], '\'');
@@ -199,7 +213,7 @@ static void write_any(struct notes_search *search, struct buf *sql, struct ng_st
                    "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
                    ",?1) THEN 2 ELSE 3 END whole, ");
     buf_add_str(sql, notes_buf_str(&has));
-    if (all) {
+    if (search->grams.len == 0) {
         buf_add_c(sql, " words FROM notes n WHERE ?2 IS NULL AND ?3 IS NULL AND ");
     } else {
         buf_add_c(sql, " words FROM grams g JOIN notes n ON n.id=g.rowid WHERE grams "
@@ -207,55 +221,82 @@ static void write_any(struct notes_search *search, struct buf *sql, struct ng_st
     }
     buf_add_str(sql, search->filter->sql);
     buf_add_c(sql, ") WHERE whole<3 OR words>0 ORDER BY rank, modified DESC, path");
-    *ret_grams = str_make(NULL, 0);
-    if (!all) {
-        *ret_grams = arena_copy(search->arena, notes_buf_str(&match));
-    }
-    if (match.rc != NG_OK || has.rc != NG_OK) {
+    if (has.rc != NG_OK) {
         sql->rc = NG_EINTERNAL;
     }
-    buf_done(&match);
     buf_done(&has);
 }
 
-int notes_search_text(struct notes_search *search)
+static bool is_searchable(struct ng_str text)
 {
-    struct ng_str text = search->folded;
+    return memchr(text.data, '\0', text.len) == NULL;
+}
+
+int notes_search_select(struct notes_search *search, struct ng_str text, struct buf *sql,
+                        struct ng_str ret_params[3])
+{
+    const char *select = by_scan;
     struct ng_str grams = str_make(NULL, 0);
     struct ng_str words = str_make(NULL, 0);
+    int rc = SQLITE_OK;
+    if (is_searchable(text)) {
+        grams = notes_index_grams(search->arena, text);
+    }
+    if (grams.len > 0) {
+        select = by_grams;
+    }
+    if (grams.len > 0 && is_word(text)) {
+        rc = find_words(search, text, grams, &words);
+    }
+    if (words.len > 0) {
+        select = by_words;
+    }
+    if (text.len == 0) {
+        select = all_notes;
+    }
+    buf_add_c(sql, select);
+    ret_params[0] = text;
+    ret_params[1] = grams;
+    ret_params[2] = words;
+    return rc;
+}
+
+static int search_statement(struct notes_search *search)
+{
+    struct ng_str params[3] = {search->folded, search->grams, {NULL, 0}};
     struct buf sql;
     int rc = SQLITE_OK;
-    bool searchable = memchr(text.data, '\0', text.len) == NULL;
-    if (searchable) {
-        search->word_count = split(search);
-    }
     buf_init(&sql, SQL_MAX);
     if (search->word_count > 0) {
-        write_any(search, &sql, &grams);
+        write_any(search, &sql);
     } else {
-        const char *select = by_scan;
-        if (searchable) {
-            grams = notes_index_grams(search->arena, text);
-        }
-        if (grams.len > 0) {
-            select = by_grams;
-        }
-        if (grams.len > 0 && is_word(text)) {
-            rc = find_words(search, grams, &words);
-        }
-        if (words.len > 0) {
-            select = by_words;
-        }
-        if (text.len == 0) {
-            select = all_notes;
-        }
-        buf_add_c(&sql, select);
+        rc = notes_search_select(search, search->folded, &sql, params);
         buf_add_str(&sql, search->filter->sql);
         buf_add_c(&sql, ORDER);
     }
     if (rc == SQLITE_OK) {
-        rc = notes_search_rows(search, &sql, (const struct ng_str[3]){text, grams, words});
+        rc = notes_search_rows(search, &sql, params);
     }
     buf_done(&sql);
     return rc;
+}
+
+int notes_search_text(struct notes_search *search)
+{
+    bool searchable = is_searchable(search->folded);
+    int rc = SQLITE_OK;
+    search->word_count = searchable ? split(search) : 0;
+    if (search->word_count > 0) {
+        rc = find_grams(search);
+    }
+    if (rc != SQLITE_OK || !searchable || !notes_search_has_board(search)) {
+        return rc == SQLITE_OK ? search_statement(search) : rc;
+    }
+    if (search->folded.len == 0) {
+        return notes_rank_all(search);
+    }
+    if (search->word_count > 0) {
+        return notes_rank_words(search);
+    }
+    return notes_rank_text(search);
 }

@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/call/call.h"
+#include "index/index_open.h"
+
 /* ---- the index ---- */
 
 static void sees_changes(void **state)
@@ -53,6 +56,18 @@ static void sees_changes(void **state)
     has(test, "list", "{}", "Behind");
 }
 
+/* The index of a folder is made in the background: that may still read the one that was
+ * replaced. */
+static void until_it_is_read(struct test *test)
+{
+    bool busy = true;
+    while (busy) {
+        struct answer answer = call(test, "list", "{}");
+        busy = answer.code != NULL && strcmp(answer.code, "BUSY") == 0;
+        answer_free(&answer);
+    }
+}
+
 static void replaced_folder(void **state)
 {
     struct test *test = *state;
@@ -68,6 +83,7 @@ static void replaced_folder(void **state)
     fails(test, "list", "{}", "NOTEBOOK_NOT_FOUND", "");
     expand(test, "@/next", to, sizeof(to));
     assert_int_equal(rename(to, from), 0);
+    until_it_is_read(test);
     has(test, "list", "{}", "\"path\":\"b.md\"");
     has(test, "list", "{}", "\"total\":1");
 }
@@ -413,6 +429,54 @@ static void paging_visits_all_once(void **state)
     assert_int_equal(count, 200);
 }
 
+#define MEMORY_ROUNDS 50 /* allocations of a refresh; each fails once */
+
+/* One refresh by our own index, in which the allocation behind so many fails; -1: none. */
+static int refresh(struct test *test, struct notes_index *index, long fails)
+{
+    sqlite3 *db = NULL;
+    struct call *call = harness_new_call(&test->harness);
+    alloc_fail_after(fails);
+    int rc = notes_index_begin(index, &call->pub, &db);
+    alloc_fail_after(-1);
+    notes_index_end(index, db);
+    call_unref(call);
+    return rc;
+}
+
+/* If memory runs out at a changed note, nothing of it gets into the note that is written next,
+ * a new one. */
+static void notes_without_memory(void **state)
+{
+    struct test *test = *state;
+    struct notes_indexes *indexes = NULL;
+    struct notes_index *index = NULL;
+    char folder[400];
+    unsigned failed = 0;
+    put(test, "@/nb/b.md", "apple\n");
+    open_with(test, REGISTERED);
+    expand(test, "@", folder, sizeof(folder));
+    assert_int_equal(notes_indexes_open(folder, &indexes), NG_OK);
+    expand(test, "@/nb", folder, sizeof(folder));
+    struct call *call = harness_new_call(&test->harness);
+    assert_int_equal(notes_index_open(indexes, &call->pub, folder, &index), NG_OK);
+    call_unref(call);
+    assert_int_equal(refresh(test, index, -1), NG_OK);
+    for (long fails = 0; fails < MEMORY_ROUNDS; fails++) {
+        char path[64];
+        char text[64];
+        (void)snprintf(path, sizeof(path), "@/nb/a%ld.md", fails);
+        (void)snprintf(text, sizeof(text), "---\nkey: old\n---\napple %ld\n", fails);
+        put(test, "@/nb/b.md", text);
+        failed += refresh(test, index, fails) != NG_OK;
+        put(test, path, "pear\n"); /* it is written before b.md */
+        assert_int_equal(refresh(test, index, -1), NG_OK);
+    }
+    assert_true(failed > 0);
+    notes_index_close(indexes, index);
+    notes_indexes_close(indexes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +488,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(hostile_notes, setup, teardown),
         cmocka_unit_test_setup_teardown(many_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(paging_visits_all_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(notes_without_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

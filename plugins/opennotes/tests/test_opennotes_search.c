@@ -4,11 +4,14 @@
  */
 #include "harness.h"
 
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "filter/filter_parse.h"
+#include "index/index.h"
 #include "search/fuzzy.h"
+#include "search/fuzzy_word.h"
 
 #define ROUNDS 20000
 #define LETTERS_MAX 9
@@ -164,6 +167,53 @@ static void test_conditions(void **state)
     }
 }
 
+/* Without memory a lookup fails; it never finds less. */
+static void test_words_without_memory(void **state)
+{
+    struct notes_fuzzy_words words;
+    sqlite3 *db = NULL;
+    (void)state;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            db,
+            "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT, letters INTEGER);"
+            "CREATE VIRTUAL TABLE vocab_grams USING fts5(word, content='', "
+            "detail='none', tokenize='trigram case_sensitive 1');"
+            "INSERT INTO vocab VALUES(1,'planning',8),(2,'plannig',7);"
+            "INSERT INTO vocab_grams(rowid,word) SELECT id,'^^'||word||'$$' FROM vocab",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    int rc = SQLITE_NOMEM;
+    long fails = 0;
+    for (; rc == SQLITE_NOMEM; fails++) {
+        alloc_fail_after(fails);
+        rc = notes_fuzzy_similar(db, ng_str_of("planing"), &words);
+        alloc_fail_after(-1);
+        assert_true(rc == SQLITE_NOMEM || words.count == 2);
+        notes_fuzzy_words_done(&words);
+    }
+    assert_int_equal(rc, SQLITE_OK);
+    assert_true(fails > 2);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Trigrams that could not be had are not those of a short text. */
+static void test_grams_without_memory(void **state)
+{
+    struct ng_str grams = {NULL, 0};
+    (void)state;
+    for (long fails = 0; grams.len == 0; fails++) {
+        struct arena arena;
+        arena_init(&arena, 0);
+        alloc_fail_after(fails);
+        grams = notes_index_grams(&arena, ng_str_of("planning"));
+        alloc_fail_after(-1);
+        assert_int_equal(arena.failed, grams.len == 0);
+        arena_done(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_words_without_memory),
+        cmocka_unit_test(test_grams_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

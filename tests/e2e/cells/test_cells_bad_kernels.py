@@ -77,6 +77,16 @@ def test_output_after_idle(bad):
     assert "after" in one.run("c0")
 
 
+def test_output_between_two_cells(bad):
+    """What comes after the end of a cell is its own, also before the next one has begun. Reading that one's source from a
+    large file takes a while."""
+    large = [["stream", "x" * 4_000_000]]
+    one = bad([["busy"], ["input"], ["reply"], ["idle"], ["go_on"]], [["busy"], ["input"], ["lines"], ["reply"], ["idle"]], large)
+    one.run("c0", "c1")
+    count = int(one.text("c1"))
+    assert count > 0 and one.text("c0") == "".join(f"{at}\n" for at in range(count))
+
+
 def test_no_idle(bad):
     one = bad([["busy"], ["stream", "x\n"], ["reply"]], GOOD)
     one.run("c0", "c1")

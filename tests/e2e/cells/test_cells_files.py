@@ -4,7 +4,9 @@ kills in mid-save, files that are no notebooks."""
 
 import copy
 import fcntl
+import hashlib
 import json
+import mmap
 import os
 import pathlib
 import random
@@ -491,6 +493,53 @@ def test_no_edit_of_either_is_lost(gateway):
     assert len(sources) == 3 * count
     for who in ("anna", "ben", "python"):
         assert [source for source in sources if source.startswith(who)] == [f"{who} {n}" for n in range(count)]
+
+
+def save_over(path, text):
+    with open(path, "r+") as file:
+        file.write(text)
+
+
+def save_over_with_old_times(path, text):
+    before = path.stat()
+    save_over(path, text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def save_beside(path, text):
+    beside = path.with_suffix(".beside")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
+def save_mapped(path, text):
+    with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+        data[:] = text.encode()
+
+
+@pytest.mark.parametrize("save", [save_over, save_over_with_old_times, save_beside, save_mapped])
+def test_each_save_of_the_same_size_is_seen_by_the_next_call(gateway, save):
+    """Of a notebook that is large enough to be kept in memory, saved as fast as a call after it allows."""
+    path = folder(gateway) / f"{save.__name__}.ipynb"
+    cells = [nbformat.v4.new_code_cell(f"{number}" + "x" * 2000, id=f"c{number}") for number in range(60)]
+    text = nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata={"word": "aaaa"}))
+    path.write_text(text)
+    arguments = {"notebook": str(path), "cellIds": ["c59"]}
+    revisions = set()
+    for number in range(40):
+        source = f"number {number:04d}"
+        text = re.sub(r"59x{10}|number [0-9]{4}.", source + "x", text)
+        save(path, text)
+        answer = gateway.call("getNotebookCells", arguments).json()
+        assert source in answer["result"]
+        assert answer["revision"] == hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+        revisions.add(answer["revision"])
+        if number % 4 == 0:
+            ok(gateway, "updateNotebookCell", {"notebook": str(path), "cellId": "c0", "content": f"{number:08d}"})
+            text = path.read_text()
+            assert f"{number:08d}" in ok(gateway, "getNotebookCells", {"notebook": str(path), "cellIds": ["c0"]})
+            assert source in ok(gateway, "getNotebookCells", arguments)
+    assert len(revisions) == 40
 
 
 def test_expected_revision(gateway):

@@ -3,7 +3,6 @@
 
 import datetime
 import re
-import signal
 import subprocess
 
 import httpx
@@ -360,7 +359,7 @@ def test_over_tls(start, authority):
     with Stream(events_url(gateway), verify=authority.context()) as reader:
         write(gateway, name="late")
         assert reader.next().json()["id"] == "late"
-        gateway.process.send_signal(signal.SIGTERM)
+        gateway.terminate()
         assert reader.rest()[-1].json()["reason"] == "stopping"
         assert reader.error is None
 
@@ -389,7 +388,7 @@ def test_streams_end_cleanly_when_the_gateway_stops(start):
         flood(gateway, 800)
         for reader in readers:
             reader.take(800)
-        gateway.process.send_signal(signal.SIGTERM)
+        gateway.terminate()
         for reader in readers:
             last = reader.rest()[-1]
             assert (last.name, last.json()["reason"]) == ("closed", "stopping")

@@ -13,7 +13,8 @@ from cells_tools_support import code
 from conftest import Gateway
 
 PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook"
-SECONDS = 120
+# Longer than a call may take (limits.call_timeout): what is slow answers TIMEOUT.
+SECONDS = 180
 THREADS = 4
 # All values under the address sanitizer, which sees most. Elsewhere each argument gets a part of them, another one than the argument
 # before it; under the thread sanitizer, as thread by thread the same code runs, a small one.

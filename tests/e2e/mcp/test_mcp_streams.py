@@ -10,32 +10,7 @@ import httpx
 import pytest
 from conftest import Gateway, eventually
 from keys_support import add, bearer
-from mcp_support import CALL_SECONDS, EVENTS, Events, FIXTURES, HANDSHAKE, call, server  # noqa: F401 (fixtures among them)
-
-
-class Session:
-    """A session of the handshake protocol over raw HTTP."""
-
-    def __init__(self, server, version=HANDSHAKE, capabilities=None, headers=None):
-        self.client = httpx.Client(base_url=server.url, timeout=CALL_SECONDS, trust_env=False)
-        self.headers = {"Accept": EVENTS, **(headers or {})}
-        answer = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": {"name": "raw", "version": "1"}}})
-        assert answer.status_code == 200, answer.text
-        self.headers |= {"Mcp-Session-Id": answer.headers["mcp-session-id"], "MCP-Protocol-Version": version}
-        self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def post(self, message):
-        return self.client.post("/mcp", json=message, headers=self.headers)
-
-    def stream(self, message):
-        return Events(self.client, "POST", "/mcp", json=message, headers=self.headers)
-
-    def get(self, **headers):
-        return Events(self.client, "GET", "/mcp", headers={**self.headers, **headers})
-
-    def close(self):
-        self.client.close()
+from mcp_support import CALL_SECONDS, EVENTS, Events, FIXTURES, HANDSHAKE, Session, call, server  # noqa: F401 (fixtures among them)
 
 
 @pytest.fixture

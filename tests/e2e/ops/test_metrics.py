@@ -39,6 +39,8 @@ def test_form_and_names(gateway):
                  "notegate_limit", "notegate_in_use", "notegate_data_free_bytes", "notegate_data_total_bytes",
                  "notegate_data_size_bytes", "notegate_store_needed_bytes", "notegate_outbox_backlog", "notegate_build_info",
                  "notegate_store_cache_hits", "notegate_store_cache_misses", "notegate_store_cache_bytes",
+                 "notegate_files_kept", "notegate_files_kept_bytes", "notegate_files_kept_limit_bytes",
+                 "notegate_files_kept_hits", "notegate_files_kept_misses",
                  "notegate_store_transactions", "notegate_store_batches_per_transaction",
                  "notegate_store_commit_duration_seconds", "notegate_journal_degraded", "notegate_mcp_sessions",
                  "notegate_auth_failures", "notegate_rate_limited", "notegate_log_dropped", "notegate_http_responses",

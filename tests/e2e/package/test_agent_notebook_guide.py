@@ -208,23 +208,30 @@ def compose():
 def test_compose_is_whole():
     made = compose()
     services, gateways = made["services"], [f"gateway-{number}" for number in (1, 2, 3)]
-    assert set(services) == {"mongo", "redis", "front", *gateways}
+    members = [f"mongo-{number}" for number in (1, 2, 3)]
+    assert set(services) == {"redis", "front", *members, *gateways}
     for name in gateways:
         service = services[name]
-        assert service["environment"] == services["gateway-1"]["environment"]
-        assert set(service["depends_on"]) == {"mongo", "redis"}
+        own = service["environment"]
+        assert own["NOTEGATE_CLUSTER_ADVERTISE"] == f"http://{name}:8420"
+        shared = services["gateway-1"]["environment"] | {"NOTEGATE_CLUSTER_ADVERTISE": own["NOTEGATE_CLUSTER_ADVERTISE"]}
+        assert own == shared
+        assert set(service["depends_on"]) == {"mongo-1", "redis"}
         assert service["volumes"] == [f"{name}:/data"], "a data directory belongs to one gateway"
         assert "ports" not in service
-    assert set(made["volumes"]) == {"mongo", "redis", *gateways}
-    for name in ("mongo", "redis"):
+    assert set(made["volumes"]) == {"redis", *members, *gateways}
+    for name in (*members, "redis"):
         assert "ports" not in services[name] and services[name]["healthcheck"]
+    for name in members:
+        assert services[name]["command"][1:3] == ["--replSet", "rs0"] and services[name]["volumes"] == [f"{name}:/data/db"]
+        assert f"{name}:27017" in services["gateway-1"]["environment"]["MONGODB_URL"]
     words = services["redis"]["command"]
     kept = dict(zip(words[1::2], words[2::2]))
     assert kept == {"--appendonly": "yes", "--appendfsync": "always", "--maxmemory-policy": "noeviction"}
     front = made["configs"]["front"]["content"]
-    assert all(f"server {name}:8420" in front for name in gateways)
+    assert all(f"server {name} {name}:8420" in front for name in gateways)
     # A lone $ would be the compose file's own.
-    assert not re.search(r"(?<!\$)\$(?!\$)", front) and "proxy_buffering off" in front
+    assert "$" not in front and "GET uri /readyz" in front
     assert services["front"]["ports"] == ["127.0.0.1:8420:8420"]
     for command in re.findall(r"^docker compose (.*)$", GUIDE.read_text(), re.M):
         named = [word for word in shlex.split(command) if word in services]
@@ -238,7 +245,7 @@ def test_compose_gateways(servers, tmp_path):
     mongo, redis = mongo_of(servers), servers.redis()
     given = dict(compose()["services"]["gateway-1"]["environment"])
     assert given.pop("NOTEGATE_LISTEN").startswith("0.0.0.0:") and given.pop("NOTEGATE_DATA_DIR") == "/data"
-    assert given.pop("MONGODB_URL").startswith("mongodb://mongo:") and given.pop("REDIS_URL").startswith("redis://redis:")
+    assert given.pop("MONGODB_URL").startswith("mongodb://mongo-1:") and given.pop("REDIS_URL").startswith("redis://redis:")
     given |= {"MONGODB_URL": mongo.uri, "REDIS_URL": redis.uri}
     sets = [f"allowed_hosts={given['NOTEGATE_ALLOWED_HOSTS']}"]
     made = subprocess.run([binary(), "key", "add", "ada", "--role", "admin", "--json"], capture_output=True, text=True,

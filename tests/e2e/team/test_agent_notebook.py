@@ -335,7 +335,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
                 answer = gateway.call("memory_timeline", {"limit": 200})
                 if answer.status_code != 200:
                     return 0
-                return sum(event["action"] == "opened" for event in answer.json()["result"]["events"])
+                return sum(event.get("data", {}).get("count", 1) for event in answer.json()["result"]["events"] if event["action"] == "opened")
 
             eventually(lambda: opened() == 40, 60, "forty openings")
         finally:

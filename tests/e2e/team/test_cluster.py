@@ -22,8 +22,9 @@ UPDATES = 15
 UPDATES_KILLED = 30
 # How long the databases may take to answer: they are slow ones, on busy machines.
 TIMEOUT = 30
-# Time while a server is away or frozen on purpose. A call may then take several of these.
+# Time while a server is away or frozen on purpose. A call may then take several of these, and is retried until it ends.
 SHORT_TIMEOUT = 5
+SHORT_CALL = 30
 PATIENCE = 120
 NOT_NOW = {"BACKEND_UNAVAILABLE", "TIMEOUT", "BUSY"}
 
@@ -44,7 +45,8 @@ class Cluster:
         self.gateways[number] = Gateway(
             self.folder / f"gateway{number}",
             ["plugins=agent_notebook", "documents=mongo", f"mongo.uri={self.mongo.uri}", f"mongo.timeout={self.timeout}s",
-             "journal=redis", f"redis.uri={self.redis.uri}", f"redis.timeout={self.timeout}s"], listen=listen)
+             "journal=redis", f"redis.uri={self.redis.uri}", f"redis.timeout={self.timeout}s",
+             *([f"limits.call_timeout={SHORT_CALL}s"] if self.timeout == SHORT_TIMEOUT else [])], listen=listen)
         return self.gateways[number]
 
     def wait_ready(self):

@@ -14,11 +14,8 @@ import httpx
 import pymongo
 from cli_support import notegate
 from conftest import Gateway, eventually, whole
+from mongo_load import SECONDS, append, create, in_a_line, kept, load, read
 from tls_support import Authority
-
-AGENTS = 4
-LINES = 12
-SECONDS = 60
 
 
 def sets_for(uri, timeout="10s"):
@@ -36,83 +33,10 @@ def serving(data, uri, **more):
         gateway.process.wait()
 
 
-def kept(ask):
-    """The answer of a call that a database may be too slow for: it has a key, and is repeated until it is done."""
-    def done():
-        answer = ask()
-        assert answer.status_code in (200, 201, 409, 503, 504), answer.text
-        return answer if answer.status_code in (200, 201) else None
-
-    return eventually(done, SECONDS * 2, "an acknowledged write")
-
-
-def create(gateway, name="n"):
-    body = {"mode": "create", "name": name, "newStr": "start"}
-    kept(lambda: gateway.call("notebook", body, {"Idempotency-Key": f"create-{name}"}))
-
-
-def append(gateway, text, key=None):
-    return gateway.call("notebook", {"mode": "write", "name": "n", "newStr": text}, {"Idempotency-Key": key} if key else None)
-
-
-def read(gateway):
-    answer = gateway.call("notebook", {"mode": "read", "name": "n"})
-    return answer.json() if answer.status_code == 200 else None
-
-
 def reachable(gateway):
     with contextlib.suppress(httpx.TransportError):
         return read(gateway) is not None
     return False
-
-
-def write_until_kept(gateways, agent, written, stop):
-    """Each line with a key of its own, again until it is acknowledged, by whichever gateway answers."""
-    for number in range(LINES):
-        line = f"{agent}-{number}"
-        for tries in range(10000):
-            if stop.is_set():
-                return
-            try:
-                answer = append(gateways[(agent + tries) % len(gateways)], line, key=f"key-{line}")
-            except httpx.TransportError:
-                time.sleep(0.05)
-                continue
-            if answer.status_code == 200:
-                written.append(line)
-                break
-            assert answer.status_code in (409, 503, 504), answer.text
-            time.sleep(0.05)
-
-
-def load(gateways, during):
-    """All agents write while during() runs. Returns the acknowledged writes."""
-    written, stop = [], threading.Event()
-    threads = [threading.Thread(target=write_until_kept, args=(gateways, agent, written, stop)) for agent in range(AGENTS)]
-    for thread in threads:
-        thread.start()
-    try:
-        during(written)
-        for thread in threads:
-            thread.join(SECONDS * 4)
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert len(written) == AGENTS * LINES
-    return written
-
-
-def in_a_line(gateway, written):
-    """Every acknowledged line is there once, each agent's in its order, and each made one revision."""
-    now = eventually(lambda: read(gateway), SECONDS, "the notebook")
-    lines = now["result"].split("\n")
-    assert lines[0] == "start"
-    assert sorted(lines[1:]) == sorted(written)
-    for agent in range(AGENTS):
-        mine = [line for line in lines if line.startswith(f"{agent}-")]
-        assert mine == [f"{agent}-{number}" for number in range(LINES)]
-    assert now["revision"] == len(lines)
 
 
 def test_server_killed_under_load(tmp_path, servers):
@@ -238,7 +162,7 @@ def archived(path):
     for line in path.read_text().splitlines():
         record = json.loads(line)
         record.pop("h", None)
-        itself = "gateways" in (record.get("name"), record.get("collection")) or record.get("id") == "relay"
+        itself = "gateways" in (record.get("name"), record.get("collection")) or record.get("id") in ("relay", "referenced")
         if record["kind"] not in ("notegate backup", "seq", "end") and not itself:
             found.append(json.dumps(record, sort_keys=True))
     return sorted(found)
@@ -339,22 +263,3 @@ def test_a_replica_set_that_is_away(tmp_path):
         told = answer.text + gateway.client.get("/readyz").text + "".join(gateway.errors)
         assert "127.0.0.1:1,127.0.0.1:2" in told, told
         assert "s3cr3tword" not in told
-
-
-def test_the_time_of_day_of_another_gateway(tmp_path, servers):
-    """Open changes of a dead gateway whose clock was hours ahead are rolled back all the same."""
-    mongo = servers.mongo()
-    ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=9)
-    with serving(tmp_path / "data", mongo.uri, timeout="1s") as gateway, pymongo.MongoClient(mongo.uri) as client:
-        eventually(lambda: gateway.client.get("/readyz", timeout=SECONDS).status_code == 200, SECONDS, "readiness")
-        eventually(lambda: gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "start"}).status_code == 200,
-                   SECONDS, "a notebook")
-        database = client["notegate_e2e"]
-        database["notegate_intents"].insert_one({"_id": "gone-1", "state": "open", "gateway": "gone", "started": ahead})
-        assert database["notebooks"].update_one({"notegate.id": "n"}, {"$set": {"notegate.intent": "gone-1"}}).modified_count
-        database["notegate_answers"].insert_one({
-            "_id": b"local\n~local\nnotebook\nk", "state": "claimed", "batch": "gone-2", "claimed": ahead, "time": ahead,
-            "expires": ahead + datetime.timedelta(hours=24), "body_hash": b"", "reply": b"", "collection": "notebooks",
-            "document": "~local/n", "revision": 7})
-        eventually(lambda: append(gateway, "more", "k").status_code == 200, 3 * SECONDS, "a write")
-        assert eventually(lambda: read(gateway), SECONDS, "the notebook")["result"] == "start\nmore"

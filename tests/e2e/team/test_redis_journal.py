@@ -190,10 +190,8 @@ def test_gateway_killed_before_delivery(servers, tmp_path):
         assert second.stop() == 0
 
 
-@KINDS
-def test_redis_killed_under_load(servers, start, kind):
-    redis = servers.redis(**kind)
-    gateway = start(settings(redis.uri))
+def under_load(redis, gateway, meanwhile):
+    """Four clients write; meanwhile() is called again and again until they are done. Each entry arrives once, each client's in order."""
     per_writer, writers = 150, 4
     failures = []
 
@@ -204,14 +202,14 @@ def test_redis_killed_under_load(servers, start, kind):
                 failures.append(answer.text)
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
+
+    def alive():
+        return any(thread.is_alive() for thread in threads)
+
     for thread in threads:
         thread.start()
-    while any(thread.is_alive() for thread in threads):
-        before = len(logged(redis))
-        eventually(lambda: len(logged(redis)) > before or not any(t.is_alive() for t in threads), ARRIVE_SECONDS,
-                   "a new event")
-        redis.kill()
-        redis.restart()
+    while alive():
+        meanwhile(alive)
     for thread in threads:
         thread.join()
     assert not failures
@@ -222,6 +220,19 @@ def test_redis_killed_under_load(servers, start, kind):
     for number in range(writers):
         mine = [int(text.split()[1]) for text in texts if text.startswith(f"{number} ")]
         assert mine == list(range(per_writer))
+
+
+@KINDS
+def test_redis_killed_under_load(servers, start, kind):
+    redis = servers.redis(**kind)
+
+    def kill(alive):
+        before = len(logged(redis))
+        eventually(lambda: len(logged(redis)) > before or not alive(), ARRIVE_SECONDS, "a new event")
+        redis.kill()
+        redis.restart()
+
+    under_load(redis, start(settings(redis.uri)), kill)
 
 
 def test_frozen(servers, start):

@@ -11,6 +11,8 @@
 
 #include "../../support/hub.h"
 
+#define DECLARED_MAX 256
+
 struct job {
     struct ng_batch *batch;
     ng_done_fn *done;
@@ -33,10 +35,14 @@ static struct {
     const struct ng_documents *inner;
     void *db;
     unsigned users;
+    char declared[DECLARED_MAX][NG_COLLECTION_MAX + 1];
+    size_t declared_count;
     void (*hook)(void *user);
     void *hook_user;
     atomic_int_fast64_t delay_us;
     atomic_bool away, unnumbered;
+    _Atomic(const char *) no_commits, no_queries; /* of these collections */
+    _Atomic(const char *) unanswered;
     atomic_uint_fast64_t trips, commits;
 } hub = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -109,19 +115,40 @@ static bool built_on(const struct job *job, const struct job *base)
     return false;
 }
 
+static bool is_named(struct ng_str collection, const char *name)
+{
+    return name != NULL && collection.len == strlen(name) &&
+           memcmp(collection.data, name, collection.len) == 0;
+}
+
+static bool changes(const struct ng_batch *batch, const char *collection)
+{
+    for (size_t i = 0; i < batch->put_count; i++) {
+        if (is_named(batch->puts[i]->key.collection, collection)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The first job, which stays in the list until its done() has returned. */
 static void view_write(struct view *view, struct job *job)
 {
     int rc = NG_OK;
     if (job->doomed) {
         rc = NG_ECONFLICT;
-    } else if (atomic_load(&hub.away)) {
+    } else if (atomic_load(&hub.away) || changes(job->batch, atomic_load(&hub.no_commits))) {
         rc = NG_EUNAVAILABLE;
         (void)snprintf(job->batch->error, sizeof(job->batch->error),
                        "the hub does not answer; start it");
     } else {
         (void)atomic_fetch_add(&hub.commits, 1);
         rc = inner_commit(job->batch);
+        if (rc == NG_OK && changes(job->batch, atomic_load(&hub.unanswered))) {
+            rc = NG_ETIMEOUT;
+            (void)snprintf(job->batch->error, sizeof(job->batch->error),
+                           "the hub did not answer in time");
+        }
     }
     pthread_mutex_lock(&view->lock);
     job->failed = rc != NG_OK;
@@ -140,18 +167,6 @@ static void view_write(struct view *view, struct job *job)
     free(job);
 }
 
-/* And not the gateways' own upkeep. */
-static bool of_things(const struct ng_batch *batch)
-{
-    for (size_t i = 0; i < batch->put_count; i++) {
-        struct ng_str name = batch->puts[i]->key.collection;
-        if (name.len == strlen("things") && memcmp(name.data, "things", name.len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void *view_run(void *user)
 {
     struct view *view = user;
@@ -165,7 +180,7 @@ static void *view_run(void *user)
         bool is_told = false;
         for (const struct job *job = view->first; job != NULL; job = job->next) {
             count++;
-            is_told = is_told || of_things(job->batch);
+            is_told = is_told || changes(job->batch, "things");
         }
         pthread_mutex_unlock(&view->lock);
         hub_travel();
@@ -230,6 +245,7 @@ static void hub_leave(void)
     if (--hub.users == 0) {
         hub.inner->close(hub.db);
         hub.db = NULL;
+        hub.declared_count = 0;
     }
     pthread_mutex_unlock(&hub.lock);
 }
@@ -278,11 +294,33 @@ static void hub_close(void *self)
 
 /* ---- what is passed on ---- */
 
+/* One without fields, as the core declares those of other gateways, changes nothing in a former
+ * one; for the inner backend it would. */
+static bool hub_knows(const struct ng_collection *collection)
+{
+    for (size_t i = 0; i < hub.declared_count; i++) {
+        if (strcmp(hub.declared[i], collection->name) == 0) {
+            return true;
+        }
+    }
+    if (hub.declared_count < DECLARED_MAX) {
+        (void)snprintf(hub.declared[hub.declared_count++], NG_COLLECTION_MAX + 1, "%s",
+                       collection->name);
+    }
+    return false;
+}
+
 static int hub_declare(void *self, struct ng_call *call, const struct ng_collection *collection)
 {
     (void)self;
     int rc = hub_is_away(call);
-    return rc != NG_OK ? rc : hub.inner->declare(hub.db, call, collection);
+    pthread_mutex_lock(&hub.lock);
+    bool bare = collection->field_count == 0 && collection->flags == 0;
+    if (rc == NG_OK && !(hub_knows(collection) && bare)) {
+        rc = hub.inner->declare(hub.db, call, collection);
+    }
+    pthread_mutex_unlock(&hub.lock);
+    return rc;
 }
 
 static int hub_get(void *self, struct ng_call *call, const struct ng_key *key,
@@ -298,6 +336,9 @@ static int hub_query(void *self, struct ng_call *call, const struct ng_query *qu
 {
     (void)self;
     int rc = hub_is_away(call);
+    if (rc == NG_OK && is_named(query->collection, atomic_load(&hub.no_queries))) {
+        rc = ng_fail(call, NG_EUNAVAILABLE, "the hub does not answer this; start it");
+    }
     return rc != NG_OK ? rc : hub.inner->query(hub.db, call, query, row, user, ret_total);
 }
 
@@ -361,6 +402,17 @@ static void control_away(bool away)
     atomic_store(&hub.away, away);
 }
 
+static void control_refuse(const char *commits, const char *queries)
+{
+    atomic_store(&hub.no_commits, commits);
+    atomic_store(&hub.no_queries, queries);
+}
+
+static void control_unanswered(const char *collection)
+{
+    atomic_store(&hub.unanswered, collection);
+}
+
 static void control_unnumbered(bool unnumbered)
 {
     atomic_store(&hub.unnumbered, unnumbered);
@@ -388,6 +440,8 @@ extern __attribute__((visibility("default"))) const struct hub_control hub_contr
 const struct hub_control hub_control = {
     .delay = control_delay,
     .away = control_away,
+    .refuse = control_refuse,
+    .unanswered = control_unanswered,
     .unnumbered = control_unnumbered,
     .hook = control_hook,
     .trips = control_trips,

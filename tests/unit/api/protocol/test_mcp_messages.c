@@ -275,7 +275,8 @@ static struct mcp_session *open_for(struct mcp_sessions *sessions, const char *o
 {
     struct mcp_session *session = NULL;
     assert_int_equal(
-        mcp_sessions_open(sessions, ng_str_of(owner), NULL, MCP_2025_11_25, &session), NG_OK);
+        mcp_sessions_open(sessions, ng_str_of(owner), NULL, MCP_2025_11_25, false, &session),
+        NG_OK);
     return session;
 }
 
@@ -356,7 +357,8 @@ static void a_session_ends_with_its_key(void **state)
     atomic_init(&key.refs, 1);
     assert_int_equal(mcp_sessions_new(1000, &sessions), NG_OK);
     assert_int_equal(
-        mcp_sessions_open(sessions, ng_str_of("a k"), &key, MCP_2025_11_25, &session), NG_OK);
+        mcp_sessions_open(sessions, ng_str_of("a k"), &key, MCP_2025_11_25, false, &session),
+        NG_OK);
     mcp_session_unref(open_for(sessions, "b"));
     mcp_sessions_sweep(sessions);
     assert_int_equal(mcp_sessions_count(sessions), 2);
@@ -436,7 +438,7 @@ static void sessions_are_bounded(void **state)
     }
     struct mcp_session *none = NULL;
     assert_int_equal(
-        mcp_sessions_open(sessions, ng_str_of("agent0"), NULL, MCP_2025_11_25, &none),
+        mcp_sessions_open(sessions, ng_str_of("agent0"), NULL, MCP_2025_11_25, false, &none),
         NG_EBUSY);
     mcp_sessions_age(sessions, 60001 * (int64_t)2);
     mcp_session_unref(open_for(sessions, "late"));

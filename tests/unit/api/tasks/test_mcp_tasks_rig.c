@@ -24,10 +24,8 @@ static void open_transports(void)
                      NG_OK);
 }
 
-int set_up(void **state)
+int set_up_with(void **state, const char *const *sets)
 {
-    static const char *const sets[] = {"plugins=" NOTEGATE_BUILD "/tests/modules/tasker.so",
-                                       "limits.workers=8", NULL};
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
     harness_open(&fixture.harness, sets);
@@ -36,6 +34,13 @@ int set_up(void **state)
     fixture.caller.role = NG_ROLE_ADMIN;
     fixture.caller.mode = NG_MODE_AGENT;
     return 0;
+}
+
+int set_up(void **state)
+{
+    static const char *const sets[] = {"plugins=" NOTEGATE_BUILD "/tests/modules/tasker.so",
+                                       "limits.workers=8", NULL};
+    return set_up_with(state, sets);
 }
 
 void start_anew(void)

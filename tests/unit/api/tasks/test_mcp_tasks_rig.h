@@ -28,6 +28,8 @@ struct fixture {
 
 extern struct fixture fixture;
 int set_up(void **state);
+/* With this configuration; it stays. */
+int set_up_with(void **state, const char *const *sets);
 /* As a restart of the gateway does. */
 void start_anew(void);
 int tear_down(void **state);

@@ -467,6 +467,28 @@ static void test_memory_runs_out(void **state)
     }
 }
 
+/* An export that ends a document before its newest revision, in the middle and at the end. */
+static void test_newest_missing(void **state)
+{
+    static const struct ng_record cut[] = {REVISION(0, false), REVISION(4, true),
+                                           REVISION(5, false)};
+    struct fixture *fixture = *state;
+    for (size_t from = 0; from < 2; from++) {
+        struct archive_counts counts;
+        struct archive_origin origin = {
+            .backend = &fake_backend, .db = &fixture->fake, .collection = known_notes};
+        struct call *call = call_new(&fixture->gateway);
+        fixture->fake.records = cut + from;
+        fixture->fake.count = 2;
+        buf_clear(&fixture->archive);
+        assert_int_equal(
+            archive_write(&origin, call, TIME_MS, put_bytes, &fixture->archive, &counts),
+            NG_OK);
+        call_unref(call);
+        expect_refused(buf_str(&fixture->archive), 0, "the newest revision");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut_off_anywhere, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lines_missing_and_doubled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_newest_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage_touches_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_store_not_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_runs_out, set_up, tear_down),

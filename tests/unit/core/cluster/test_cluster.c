@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/tasks/mcp_tasks.h"
+#include "api/tasks/mcp_task_table.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/cluster/cluster.h"
@@ -391,7 +391,8 @@ static bool complete_task(struct mcp_task *task, struct call *call, void *user)
 static const char task_owner[] = "someone\n";
 
 /* A task that this gateway runs, as far as anybody can tell. */
-static struct mcp_task_entry *begin_task(struct harness *harness, struct call *run)
+static struct mcp_task_entry *begin_task_at(struct harness *harness, struct call *run,
+                                            int64_t created_ms)
 {
     struct mcp_tasks *tasks = mcp_tasks_of(harness->gateway);
     struct mcp_task_entry *entry = NULL;
@@ -405,17 +406,26 @@ static struct mcp_task_entry *begin_task(struct harness *harness, struct call *r
         .tool = ng_str_of("tool"),
         .arguments = ng_str_of("{}"),
         .status = MCP_TASK_WORKING,
-        .created_ms = entry->created_ms,
+        .created_ms = created_ms,
         .ttl_ms = MCP_TASK_TTL_MAX_MS,
     };
     struct mcp_task_edit edit = {.fn = make_task, .user = &task, .creates = true};
     struct call *call = harness_new_call(harness);
-    assert_int_equal(mcp_task_change(call, task.id, &edit), NG_OK);
+    int rc = mcp_task_change(call, task.id, &edit);
+    if (rc != NG_OK) {
+        fail_msg("error %d: %.*s", rc, (int)call->staged.message.len,
+                 call->staged.message.data);
+    }
     call_unref(call);
     mcp_tasks_lock(tasks);
     entry->is_stored = true;
     mcp_tasks_unlock(tasks);
     return entry;
+}
+
+static struct mcp_task_entry *begin_task(struct harness *harness, struct call *run)
+{
+    return begin_task_at(harness, run, clock_unix_ms());
 }
 
 static enum mcp_task_status status_of(struct harness *harness, const char *id)
@@ -477,11 +487,105 @@ static void test_tasks(void **state)
     bench_close(&bench);
 }
 
+static void upkeep_tasks(struct harness *harness)
+{
+    struct call *call = harness_new_call(harness);
+    struct gateway *gateway = harness->gateway;
+    assert_int_equal(gateway->tasks.upkeep(mcp_tasks_of(gateway), call), NG_OK);
+    call_unref(call);
+}
+
+static bool has_task(struct harness *harness, const char *id)
+{
+    struct mcp_tasks *tasks = mcp_tasks_of(harness->gateway);
+    mcp_tasks_lock(tasks);
+    bool has = mcp_tasks_find(tasks, ng_str_of(id), ng_str_of(task_owner)) != NULL;
+    mcp_tasks_unlock(tasks);
+    return has;
+}
+
+/* A task whose maker's clock is days slow has not expired at the others; when the maker removes
+ * it, it is gone there, too. */
+static void test_tasks_of_another_clock(void **state)
+{
+    struct cluster_bench bench;
+    char id[MCP_TASK_ID_LEN + 1];
+    (void)state;
+    bench_open(&bench);
+    open_tasks(&bench.harness[0]);
+    open_tasks(&bench.harness[2]);
+    struct harness *owner = &bench.harness[2];
+    struct call *run = harness_new_call(owner);
+    int64_t slow_ms = clock_unix_ms() - 3 * MCP_TASK_TTL_MAX_MS;
+    memcpy(id, begin_task_at(owner, run, slow_ms)->id, sizeof(id));
+    WAIT_FOR(has_task(&bench.harness[0], id));
+    open_tasks(&bench.harness[1]); /* a start finds it, and keeps it */
+    for (size_t i = 0; i < 2; i++) {
+        upkeep_tasks(&bench.harness[i]);
+        assert_true(has_task(&bench.harness[i], id));
+        assert_int_equal(status_of(&bench.harness[i], id), MCP_TASK_WORKING);
+    }
+    struct call *call = harness_new_call(owner);
+    assert_int_equal(mcp_task_delete(call, ng_str_of(id)), NG_OK);
+    call_unref(call);
+    for (size_t i = 0; i < 2; i++) {
+        WAIT_FOR(!has_task(&bench.harness[i], id));
+    }
+    mcp_tasks_let_go(mcp_tasks_of(owner->gateway), ng_str_of(id));
+    call_unref(run);
+    bench_close(&bench);
+}
+
+/* One that began and ended between two looks is listed everywhere. */
+static void test_short_tasks_are_listed(void **state)
+{
+    struct cluster_bench bench;
+    char id[MCP_TASK_ID_LEN + 1];
+    (void)state;
+    bench_open(&bench);
+    open_tasks(&bench.harness[0]);
+    open_tasks(&bench.harness[1]);
+    struct harness *owner = &bench.harness[1];
+    struct call *run = harness_new_call(owner);
+    memcpy(id, begin_task(owner, run)->id, sizeof(id));
+    struct mcp_task_edit edit = {.fn = complete_task};
+    struct call *call = harness_new_call(owner);
+    assert_int_equal(mcp_task_change(call, ng_str_of(id), &edit), NG_OK);
+    call_unref(call);
+    mcp_tasks_settle(mcp_tasks_of(owner->gateway), ng_str_of(id), true, MCP_TASK_COMPLETED,
+                     false);
+    call = harness_new_call(&bench.harness[0]);
+    struct mcp_tasks *tasks = mcp_tasks_of(bench.harness[0].gateway);
+    struct ng_str other = ng_str_of("other\n");
+    assert_int_equal(mcp_task_remote_find_owned(tasks, call, ng_str_of(task_owner)), NG_OK);
+    assert_int_equal(mcp_task_remote_find_owned(tasks, call, other), NG_OK);
+    call_unref(call);
+    assert_true(has_task(&bench.harness[0], id));
+    assert_int_equal(status_of(&bench.harness[0], id), MCP_TASK_COMPLETED);
+    call_unref(run);
+    bench_close(&bench);
+}
+
 /* ---- liveness ---- */
+
+static size_t peers_of(struct harness *harness, const char *wanted, bool *ret_has)
+{
+    struct call *call = harness_new_call(harness);
+    struct ng_str *ids = NULL;
+    size_t count = 0;
+    *ret_has = false;
+    assert_int_equal(cluster_peers(harness->gateway->cluster, call, &ids, &count), NG_OK);
+    for (size_t i = 0; i < count; i++) {
+        *ret_has = *ret_has || str_is(ids[i], wanted);
+    }
+    call_unref(call);
+    return count;
+}
 
 static void test_lives(void **state)
 {
     struct cluster_bench bench;
+    bool has = false;
     (void)state;
     bench_open(&bench);
     struct cluster *first = bench.harness[0].gateway->cluster;
@@ -497,26 +601,16 @@ static void test_lives(void **state)
     /* A restarted gateway has its old id. */
     harness_reopen(&bench.harness[GATEWAYS - 1]);
     assert_true(str_is(cluster_id(bench.harness[GATEWAYS - 1].gateway->cluster), id));
+    /* Only one that was seen alive can die. */
+    WAIT_FOR(peers_of(&bench.harness[0], id, &has) > 0 && has);
+    uint64_t deaths = cluster_deaths(first);
     harness_close(&bench.harness[GATEWAYS - 1]);
     bench_shorten_leases(&bench);
     struct ng_str living = cluster_id(bench.harness[1].gateway->cluster);
     WAIT_FOR(!cluster_is_alive(first, ng_str_of(id)) && cluster_is_alive(first, living));
+    WAIT_FOR(cluster_deaths(first) > deaths);
     bench_open_one(&bench.harness[GATEWAYS - 1]);
     bench_close(&bench);
-}
-
-static size_t peers_of(struct harness *harness, const char *wanted, bool *ret_has)
-{
-    struct call *call = harness_new_call(harness);
-    struct ng_str *ids = NULL;
-    size_t count = 0;
-    *ret_has = false;
-    assert_int_equal(cluster_peers(harness->gateway->cluster, call, &ids, &count), NG_OK);
-    for (size_t i = 0; i < count; i++) {
-        *ret_has = *ret_has || str_is(ids[i], wanted);
-    }
-    call_unref(call);
-    return count;
 }
 
 /* A gateway that announced itself is found at once, not at the next poll. */
@@ -544,6 +638,63 @@ static void test_peers(void **state)
     harness_close(&first);
 }
 
+/* ---- processes and terms ---- */
+
+static bool finds(struct harness *harness, const char *name)
+{
+    struct call *call = harness_new_call(harness);
+    struct ng_str host;
+    bool alive = false;
+    assert_int_equal(
+        cluster_find(harness->gateway->cluster, call, ng_str_of(name), &alive, &host), NG_OK);
+    assert_true(!alive || host.len > 0);
+    call_unref(call);
+    return alive;
+}
+
+/* A gateway that started again is another process, whose work others may take over at once. */
+static void test_processes(void **state)
+{
+    struct cluster_bench bench;
+    char name[CLUSTER_NAME_SIZE];
+    (void)state;
+    bench_open(&bench);
+    struct harness *first = &bench.harness[0];
+    struct harness *last = &bench.harness[GATEWAYS - 1];
+    struct ng_str text = cluster_name(last->gateway->cluster);
+    (void)snprintf(name, sizeof(name), "%.*s", (int)text.len, text.data);
+    WAIT_FOR(finds(first, name));
+    assert_true(finds(last, name));
+    assert_false(finds(first, ""));
+    assert_false(finds(first, "0123456789abcdef01234567-89abcdef"));
+    harness_reopen(last);
+    WAIT_FOR(!finds(first, name));
+    assert_false(finds(last, name));
+    WAIT_FOR(finds(first, cluster_name(last->gateway->cluster).data));
+    bench_close(&bench);
+}
+
+/* It has a new term after a time in which others may have given it up. */
+static void test_terms(void **state)
+{
+    struct cluster_bench bench;
+    (void)state;
+    bench_open(&bench);
+    const struct cluster *cluster = bench.harness[0].gateway->cluster;
+    WAIT_FOR(cluster_term(cluster) != 0);
+    uint64_t term = cluster_term(cluster);
+    bench_shorten_leases(&bench);
+    WAIT_FOR(cluster_term(cluster) != 0);
+    uint64_t second = cluster_term(cluster);
+    hub->away(true);
+    WAIT_FOR(cluster_term(cluster) == 0);
+    hub->away(false);
+    WAIT_FOR(cluster_term(cluster) != 0);
+    assert_true(second >= term && cluster_term(cluster) > second);
+    assert_int_equal(cluster_term(NULL), 1);
+    bench_close(&bench);
+}
+
 int main(void)
 {
     hub = hub_load();
@@ -554,8 +705,12 @@ int main(void)
         cmocka_unit_test(test_feed),
         cmocka_unit_test(test_journal),
         cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_tasks_of_another_clock),
+        cmocka_unit_test(test_short_tasks_are_listed),
         cmocka_unit_test(test_lives),
         cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_terms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

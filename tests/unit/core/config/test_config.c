@@ -313,6 +313,7 @@ static void test_precedence(void **state)
                                      "NOTEGATE_TEST_X=1",
                                      "NOTEGATE_REQUIRE_SERVERS=1",
                                      "NOTEGATE_KERNEL=1-2/3.4",
+                                     "NOTEGATE_KEY=ng_a_key",
                                      "NOTEGATE_LISTEN=",
                                      "NOTEGATE_LIMITS_STREAM_BACKLOG=5",
                                      "NOTEGATE_ALLOWED_HOSTS=e1,e2",

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
-#include "core/cluster/cluster.h"
+#include "core/cluster/cluster_state.h"
 #include "core/files/files_state.h"
 #include "core/store/idempotency.h"
 #include "hub.h"
@@ -170,6 +170,84 @@ static void test_an_undo_of_a_move_made_elsewhere(void **state)
     has(&pair->first, "f", "one\n");
 }
 
+static uint64_t told_of(struct harness *harness, struct ng_str path)
+{
+    const struct ng_key key = {ng_str_of("files"), ng_str_of("shared"), path};
+    const struct ng_doc *doc = NULL;
+    struct call *call = harness_new_call(harness);
+    assert_int_equal(store_get(harness->gateway->store, call, &key, 0, &doc), NG_OK);
+    uint64_t revision = doc->revision;
+    call_unref(call);
+    return revision;
+}
+
+static int run_changes(struct harness *harness, struct call *call, size_t count,
+                       const struct ng_change *changes)
+{
+    return store_write_wait(harness->gateway->store, call, changes, count);
+}
+
+/* The end of a save is stored, its gateway does not learn that and stores it again: another
+ * gateway has changed the file in between. */
+static void test_a_save_that_ends_twice_is_told_once(void **state)
+{
+    struct pair *pair = *state;
+    struct file_record record;
+    struct ng_change changes[FILES_CHANGES_MAX];
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    struct ng_str name = in_root(&pair->first, path, "f");
+    (void)snprintf(args, sizeof(args), "{\"path\":\"%s\"," CREATE "}", path);
+    call_at(&pair->second, args);
+    struct call *call = harness_new_call(&pair->first);
+    assert_int_equal(files_record_init(call, &record, FILE_CHANGE_EDIT), NG_OK);
+    record.real = name;
+    record.space = ng_str_of("shared");
+    files_hash(ng_str_of("old"), record.before);
+    files_hash(ng_str_of("new"), record.after);
+    record.undo =
+        (struct file_undo){.kind = NG_UNDO_EDIT, .op = record.op, .inserted = ng_str_of("")};
+    size_t count = files_intent_changes(&record, changes);
+    assert_int_equal(run_changes(&pair->first, call, count, changes), NG_OK);
+    count = files_completion_changes(&record, changes);
+    assert_int_equal(run_changes(&pair->first, call, count, changes), NG_OK);
+    assert_int_equal(told_of(&pair->first, name), 2);
+    (void)snprintf(args, sizeof(args),
+                   "{\"command\":\"str_replace\",\"path\":\"%s\",\"old_str\":\"new\","
+                   "\"new_str\":\"newer\"}",
+                   path);
+    call_at(&pair->second, args);
+    assert_int_equal(told_of(&pair->second, name), 3);
+    assert_int_equal(run_changes(&pair->first, call, count, changes), NG_OK);
+    call_unref(call);
+    assert_int_equal(told_of(&pair->second, name), 3);
+}
+
+static int count_look(void *user, struct call *call)
+{
+    size_t *looks = user;
+    (void)call;
+    ++*looks;
+    return NG_OK;
+}
+
+/* Recovering may take long: what may not wait is looked for in between. */
+static void test_recovery_lets_the_gateway_look(void **state)
+{
+    struct pair *pair = *state;
+    struct gateway *gateway = pair->first.gateway;
+    char path[PATH_SIZE];
+    size_t looks = 0;
+    leave_removal(&pair->first, in_root(&pair->first, path, "f"), "old");
+    cluster_stop(gateway->cluster);
+    cluster_each_look(gateway->cluster, count_look, &looks);
+    atomic_store(&gateway->cluster->looked_ns, 0);
+    struct call *call = harness_new_call(&pair->first);
+    assert_int_equal(files_recover_all(gateway->files, call), NG_OK);
+    call_unref(call);
+    assert_int_equal(looks, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +258,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_removal_before_a_move_undone_elsewhere,
                                         setup_pair, teardown_pair),
         cmocka_unit_test_setup_teardown(test_an_undo_of_a_move_made_elsewhere, setup_pair,
+                                        teardown_pair),
+        cmocka_unit_test_setup_teardown(test_a_save_that_ends_twice_is_told_once, setup_pair,
+                                        teardown_pair),
+        cmocka_unit_test_setup_teardown(test_recovery_lets_the_gateway_look, setup_pair,
                                         teardown_pair),
     };
     (void)hub_load();

@@ -176,6 +176,34 @@ static void test_queued(void **state)
     bench_close(&bench);
 }
 
+/* Nor is a refusal that is made of them: a change that is lost was never seen. */
+static void test_refused_by_queued(void **state)
+{
+    struct bench bench;
+    struct write first;
+    struct write guarded;
+    (void)state;
+    bench_open(&bench, NG_DOCUMENTS_MEMORY);
+    change(&bench, "d", "a", NG_OK);
+    for (int fails = 0; fails < 2; fails++) {
+        held.hold = true;
+        write_new(&bench, &first, "d", "b");
+        write_start(&bench, &first);
+        write_new(&bench, &guarded, "d", "c");
+        guarded.changes[0].has_expected = true;
+        guarded.changes[0].expected_revision = 1;
+        write_start(&bench, &guarded);
+        assert_false(write_is_done(&guarded));
+        held_next(fails == 0 ? NG_EFULL : NG_OK);
+        assert_false(write_is_done(&guarded));
+        held_rest();
+        (void)write_end(&first, fails == 0 ? NG_EFULL : NG_OK);
+        write_end(&guarded, fails == 0 ? NG_EFULL : NG_ECONFLICT);
+    }
+    expect(&bench, "d", 2, "ab");
+    bench_close(&bench);
+}
+
 static void test_failing_chain(void **state)
 {
     struct bench bench;
@@ -229,6 +257,21 @@ static void test_refused(void **state)
     assert_int_equal(change(&bench, "d", "c", NG_OK), 3);
     expect(&bench, "d", 3, "abc");
     expect(&bench, "e", 0, "");
+    bench_close(&bench);
+}
+
+/* None of the changes is read. */
+static void test_too_many(void **state)
+{
+    struct bench bench;
+    struct write write;
+    (void)state;
+    bench_open(&bench, NG_DOCUMENTS_MEMORY);
+    write_new(&bench, &write, "d", "a");
+    write.count = NG_CHANGES_MAX + 1;
+    write_start(&bench, &write);
+    write_end(&write, NG_ETOOLARGE);
+    expect(&bench, "d", 0, "");
     bench_close(&bench);
 }
 
@@ -429,8 +472,10 @@ int main(void)
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_queued),
+        cmocka_unit_test(test_refused_by_queued),
         cmocka_unit_test(test_failing_chain),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_history_is_thinned_now_and_then),

@@ -4,11 +4,15 @@
 #include "test_store_shared_rig.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/str.h"
+
+/* Changes of one agent that another gateway's may wait for, each time. */
+#define TURN_WRITES_MAX 100
 
 static void expect_lines(const char *text, size_t agents, size_t writes)
 {
@@ -74,6 +78,19 @@ static void test_crowd(void **state)
     gateways_close(&cluster);
 }
 
+static void run_agents(struct agent *work, size_t count)
+{
+    pthread_t *threads = calloc(count, sizeof(*threads));
+    assert_non_null(threads);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, agent_run, &work[i]), 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    free(threads);
+}
+
 /* One gateway's agents write without a gap; the only agent of another gateway gets through. */
 static void test_fair(void **state)
 {
@@ -81,16 +98,54 @@ static void test_fair(void **state)
     (void)state;
     gateways_open(&cluster);
     hub->delay(1000);
-    pthread_t threads[16];
     struct agent work[16];
     for (size_t i = 0; i < NG_COUNT(work); i++) {
         work[i] = (struct agent){&cluster, i, i == 0 ? 1 : 0, 40, "\"id\":\"a\""};
-        assert_int_equal(pthread_create(&threads[i], NULL, agent_run, &work[i]), 0);
     }
-    for (size_t i = 0; i < NG_COUNT(work); i++) {
-        pthread_join(threads[i], NULL);
-    }
+    run_agents(work, NG_COUNT(work));
     expect_crowd(&cluster, "a", NG_COUNT(work), 40);
+    gateways_close(&cluster);
+}
+
+struct lone {
+    struct cluster *cluster;
+    atomic_bool stop;
+    size_t writes;
+};
+
+static void *lone_run(void *user)
+{
+    struct lone *lone = user;
+    char args[128];
+    for (; !atomic_load(&lone->stop); lone->writes++) {
+        (void)snprintf(args, sizeof(args), "{\"id\":\"a\",\"text\":\"agent 0 line %zu\"}",
+                       lone->writes);
+        struct answer answer = harness_call(&lone->cluster->harness[1], "append", args);
+        assert_int_equal(answer.rc, NG_OK);
+        answer_free(&answer);
+    }
+    return NULL;
+}
+
+/* The only agent of one gateway writes without a pause; those of another get through, and none
+ * waits for more than a few turns of the other. */
+static void test_fair_to_a_crowd(void **state)
+{
+    struct cluster cluster;
+    struct lone lone = {.cluster = &cluster};
+    pthread_t thread;
+    (void)state;
+    gateways_open(&cluster);
+    hub->delay(1000);
+    assert_int_equal(pthread_create(&thread, NULL, lone_run, &lone), 0);
+    struct agent work[15];
+    for (size_t i = 0; i < NG_COUNT(work); i++) {
+        work[i] = (struct agent){&cluster, i + 1, 0, 10, "\"id\":\"a\""};
+    }
+    run_agents(work, NG_COUNT(work));
+    atomic_store(&lone.stop, true);
+    pthread_join(thread, NULL);
+    assert_true(lone.writes < 10 * TURN_WRITES_MAX);
     gateways_close(&cluster);
 }
 
@@ -101,7 +156,6 @@ static void test_crowd_of_two(void **state)
     (void)state;
     gateways_open(&cluster);
     hub->delay(200);
-    pthread_t threads[9];
     struct agent work[9];
     static const char *const named[] = {
         "\"id\":\"a\",\"also\":\"b\"",
@@ -110,11 +164,8 @@ static void test_crowd_of_two(void **state)
     };
     for (size_t i = 0; i < NG_COUNT(work); i++) {
         work[i] = (struct agent){&cluster, i, (i / 3) % GATEWAYS, 20, named[i % 3]};
-        assert_int_equal(pthread_create(&threads[i], NULL, agent_run, &work[i]), 0);
     }
-    for (size_t i = 0; i < NG_COUNT(work); i++) {
-        pthread_join(threads[i], NULL);
-    }
+    run_agents(work, NG_COUNT(work));
     expect_crowd(&cluster, "a", 9, 20);
     expect_line_of_versions(&cluster, "b", 120);
     gateways_close(&cluster);
@@ -128,6 +179,25 @@ static void test_serial(void **state)
     gateways_open_as(&cluster, &serial_desc, NULL);
     run_crowd(&cluster, 6, 20, GATEWAYS, "\"id\":\"a\"");
     expect_crowd(&cluster, "a", 6, 20);
+    gateways_close(&cluster);
+}
+
+/* Some wait for their change inside of the call, so they keep the plugin for themselves: whose
+ * turn it is may not wait for the plugin. */
+static void test_serial_and_waiting(void **state)
+{
+    struct cluster cluster;
+    (void)state;
+    gateways_open_as(&cluster, &serial_desc, NULL);
+    hub->delay(500);
+    struct agent work[12];
+    for (size_t i = 0; i < NG_COUNT(work); i++) {
+        work[i] = (struct agent){&cluster, i, i % GATEWAYS, 40,
+                                 i / GATEWAYS % 2 == 0 ? "\"id\":\"a\""
+                                                       : "\"id\":\"a\",\"wait\":true"};
+    }
+    run_agents(work, NG_COUNT(work));
+    expect_crowd(&cluster, "a", NG_COUNT(work), 40);
     gateways_close(&cluster);
 }
 
@@ -154,8 +224,9 @@ int main(void)
 {
     hub = hub_load();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crowd),        cmocka_unit_test(test_fair),
-        cmocka_unit_test(test_crowd_of_two), cmocka_unit_test(test_serial),
+        cmocka_unit_test(test_crowd),           cmocka_unit_test(test_fair),
+        cmocka_unit_test(test_fair_to_a_crowd), cmocka_unit_test(test_crowd_of_two),
+        cmocka_unit_test(test_serial),          cmocka_unit_test(test_serial_and_waiting),
         cmocka_unit_test(test_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

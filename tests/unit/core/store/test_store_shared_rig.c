@@ -85,7 +85,8 @@ static int append_run(void *self, struct ng_call *call, struct ng_str args)
         changes[i].has_expected = ng_has_arg(call, "expected");
         changes[i].expected_revision = (uint64_t)ng_arg_int(call, "expected", 0);
     }
-    int rc = call->host->change(call, changes, count);
+    int rc = ng_has_arg(call, "wait") ? call->host->change_wait(call, changes, count)
+                                      : call->host->change(call, changes, count);
     memset(changes, 0xff, sizeof(changes));
     if (rc == NG_PENDING && ng_has_arg(call, "also")) {
         (void)ng_reply(call, ng_str_of("both"));
