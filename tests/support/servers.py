@@ -29,7 +29,6 @@ PORT_TRIES = 8
 EXECUTE_SECONDS = 30
 # Message about a server that does not start on its data. The one for MongoDB's protocol rarely opens them
 # again after kill -9 while it made a table: that is no fault of its client, and the test is repeated (conftest.py).
-NOT_BACK = "did not come back"
 # A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
 BLOCKED_SECONDS = 60
 LOOK_SECONDS = 5
@@ -116,7 +115,7 @@ class Server:
             if tries > 1:
                 give_back(self.port)
             if not left:
-                what = "did not start" if tries > 1 else NOT_BACK
+                what = "did not start" if tries > 1 else "did not come back"
                 raise RuntimeError(f"{self.name} {what}: {self.log.read_text(errors='replace')[-4000:]}")
         return self
 

@@ -222,7 +222,7 @@ def test_a_cancellation_of_one_that_waits(book, gateway):
 
 
 def test_cancelling_a_task_interrupts(book, gateway, tmp_path):
-    from test_mcp_tasks import get, make, reach, send
+    from tasks_support import get, make, reach, send
     one = book(("a", f"import time\nprint('begun', flush=True)\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"),
                ("b", "1"))
     task = make(gateway, "runNotebookCells", {"notebook": str(one.path), "cellIds": ["a", "b"]})
