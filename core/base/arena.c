@@ -33,9 +33,11 @@ void alloc_fail_after(long count)
 void alloc_settle(void)
 {
 #ifdef __GLIBC__
+    /* At the start, when there is one thread. NOLINTBEGIN(concurrency-mt-unsafe) */
     (void)mallopt(M_ARENA_MAX, ALLOC_HEAPS);
     (void)mallopt(M_MMAP_THRESHOLD, ALLOC_MAPPED);
     (void)mallopt(M_TRIM_THRESHOLD, ALLOC_KEPT);
+    /* NOLINTEND(concurrency-mt-unsafe) */
 #endif
 }
 

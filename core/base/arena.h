@@ -80,6 +80,7 @@ struct ng_str arena_printf(struct arena *arena, const char *format, ...)
 /* Tests: the allocation after `count` more fails once, in arenas and in buf.h; -1: none. */
 void alloc_fail_after(long count);
 /* For the three below only. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 extern atomic_long alloc_countdown;
 
 static inline bool alloc_must_fail(void)

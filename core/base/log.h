@@ -27,7 +27,9 @@ bool log_is_json(void);
 void log_set_switch(enum log_kind kind, bool on);
 
 /* For the two below only. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 extern atomic_int log_level_now;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 extern atomic_bool log_switches[LOG_KINDS];
 
 static inline bool log_enabled(enum ng_level level)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Environments of their own for agent frameworks, and one run of each against a gateway that wants a key.
 
-requirements/NAME.txt pins all packages of one environment, requirements/NAME/ those of Node; build/clients/NAME is where it is
-installed. use_NAME.py or use_NAME.mjs runs in it.
+requirements/NAME.txt pins all packages of one environment, requirements/NAME/ those of Node; it is installed into a folder of the
+cache whose name has the hash of that list. use_NAME.py or use_NAME.mjs runs in it.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import pathlib
@@ -19,7 +20,8 @@ import schemas
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parents[1]
-CACHE = SOURCE / "build" / "clients"
+# Outside the clone, as all that packaging/test downloads.
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "notegate-test" / "clients"
 INSTALL_SECONDS = 900
 RUN_SECONDS = 300
 # No data is sent to the makers of the frameworks, and no model is called.
@@ -68,17 +70,16 @@ def make_node(name, home):
 
 
 def command(name):
-    """The command of a framework's script. Its environment is made now where its requirements changed; by one process at a time."""
-    home = CACHE / name
+    """The command of a framework's script. Its environment is made where these requirements have none; by one process at a time."""
+    home = CACHE / f"{name}-{hashlib.sha256((wanted(name) + sys.version).encode()).hexdigest()[:16]}"
     is_node = (HERE / "requirements" / name).is_dir()
     program = home / "node_modules/.bin/node" if is_node else home / "bin/python"
     CACHE.mkdir(parents=True, exist_ok=True)
-    with open(CACHE / f"{name}.lock", "w") as lock:
+    with open(f"{home}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = home / "installed"
-        if not program.exists() or not done.exists() or done.read_text() != wanted(name):
+        if not (home / "installed").exists():
             (make_node if is_node else make_python)(name, home)
-            done.write_text(wanted(name))
+        (home / "installed").touch()
         if is_node:  # its imports are looked for beside it
             shutil.copy(HERE / f"use_{name}.mjs", home)
     return [program, home / f"use_{name}.mjs" if is_node else HERE / f"use_{name}.py"]

@@ -19,7 +19,7 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = SOURCE / "tests" / "e2e" / "support"
 sys.path[:0] = [str(SUPPORT), str(SOURCE / "tests" / "support")]
-from servers import ITS_OWN_FAULT, NOT_BACK, MongoServer, servers  # noqa: E402,F401 (a fixture)
+from servers import servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["team/test_cluster.py", "team/test_clocks.py"]
@@ -38,10 +38,21 @@ if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
 START_SECONDS = 120
 STOP_SECONDS = 120
 ANSWER_SECONDS = 120
+# Signals of a crash, and the exit code of a sanitizer's report: packaging/test never runs such a test again.
+CRASHES = [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE, 66]
 LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
-ANEW = pytest.StashKey()
+def pytest_xdist_make_scheduler(config, log):
+    """A file is run by one process. Files with kernels are one scope: kernels, their supervisors and what they compute would be more
+    load than two processors have."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneKernelFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "e2e/cells" if nodeid.startswith("e2e/cells/") else super()._split_scope(nodeid)
+
+    return OneKernelFile(config, log)
 
 
 def pytest_configure(config):
@@ -63,28 +74,6 @@ def pytest_collection_modifyitems(items):
     # A sanitizer has handlers of fatal signals of its own: those tests are not skipped, they are none.
     if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
         items[:] = [item for item in items if item.get_closest_marker("plain_build") is None]
-    for item in items:
-        item.add_marker(pytest.mark.flaky(reruns=2, only_rerun=[f"mongo {NOT_BACK}", f"mongo {ITS_OWN_FAULT}"]))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item, call):
-    """A test that failed because the stand-in for MongoDB failed by itself says so, and is run again."""
-    if call.excinfo and call.when != "teardown" and not call.excinfo.errisinstance(pytest.skip.Exception):
-        told = next(filter(None, (server.own_fault() for server in list(MongoServer.existing) if server.name == "mongo")), None)
-        if told:
-            item.stash[ANEW] = True
-            told = RuntimeError(f"mongo {ITS_OWN_FAULT}: {told}").with_traceback(call.excinfo.tb)
-            call.excinfo = pytest.ExceptionInfo.from_exception(told)
-    return (yield)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown(item):
-    """What is run again gets everything anew, the servers of its file among it."""
-    if item.stash.get(ANEW, False):
-        item.stash[ANEW] = False
-        item.session._setupstate.teardown_exact(None)
 
 
 def binary():
@@ -227,6 +216,8 @@ class Gateway:
                 self.process.wait()
                 pytest.fail("the gateway did not end after SIGTERM: " + "".join(self.errors))
         self.read_all()
+        if self.process.returncode in CRASHES:
+            pytest.fail(f"the gateway crashed: exit code {self.process.returncode}: " + "".join(self.errors))
         return self.process.returncode
 
 

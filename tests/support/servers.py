@@ -19,7 +19,6 @@ import sys
 import tempfile
 import threading
 import time
-import weakref
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
@@ -28,13 +27,8 @@ STOP_SECONDS = 20
 PORTS = range(20000, 32000)
 PORT_TRIES = 8
 EXECUTE_SECONDS = 30
-# Message about a server that does not start on its data. The one for MongoDB's protocol rarely opens them
-# again after kill -9 while it made a table: that is no fault of its client, and the test is repeated (conftest.py).
-NOT_BACK = "did not come back"
 # A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
 BLOCKED_SECONDS = 60
-# Message about one that does so, or ended by itself: no fault of its client either.
-ITS_OWN_FAULT = "failed by itself"
 LOOK_SECONDS = 5
 TRIES = 2
 
@@ -105,11 +99,8 @@ def _stands_still(process):
 class Server:
     """One server process. It ends with this process, however that ends."""
 
-    existing = weakref.WeakSet()
-
     def __init__(self, name, place=None):
         self.name = name
-        self.existing.add(self)
         self.port = None
         self.process = None
         self.guard = None
@@ -140,7 +131,7 @@ class Server:
             if tries > 1:
                 give_back(self.port)
             if not left:
-                what = "did not start" if tries > 1 else NOT_BACK
+                what = "did not start" if tries > 1 else "did not come back"
                 raise RuntimeError(f"{self.name} {what}: {self.log.read_text(errors='replace')[-4000:]}")
         return self
 
@@ -174,12 +165,6 @@ class Server:
     def blocked(self):
         """Stacks of its threads if it does not answer any more, else None."""
         return None
-
-    def own_fault(self):
-        """An account of it if the server blocks on itself, or ended though no test made it end; else None."""
-        if self.process and self.process.poll() is not None:
-            return f"its exit code is {self.process.returncode}: {self.log.read_text(errors='replace')[-4000:]}"
-        return self.blocked() if self.process and not _stands_still(self.process) else None
 
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)

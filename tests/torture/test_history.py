@@ -10,7 +10,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "support")]
 from faults import Faults  # noqa: E402
 from history import Failed, Recording  # noqa: E402
-from servers import NOT_BACK  # noqa: E402
 
 SEED = "20261123"
 OPERATIONS = {"sqlite": "20000", "cluster": "8000"}
@@ -28,7 +27,6 @@ def test_the_checker_accepts_right_histories_and_refuses_wrong_ones():
     assert command("./check", "--test")[0] == 0
 
 
-@pytest.mark.flaky(reruns=2, only_rerun=[f"mongo {NOT_BACK}"])
 @pytest.mark.parametrize("kind", ["sqlite", "cluster"])
 def test_a_history_with_faults_is_linearizable(kind, tmp_path):
     folder = str(tmp_path / "history")

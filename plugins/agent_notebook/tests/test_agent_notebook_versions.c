@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/store/store.h"
+#include "test_clock.h"
 
 static void test_versions(void **state)
 {
@@ -194,6 +194,7 @@ static void test_history_with_gaps(void **state)
         {"", "11 10 9 8 7 5 2 1", "false"},
     };
     struct harness *harness = *state;
+    test_clock_pass_to_noon();
     struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
     for (int i = 0; i < 7; i++) {
         update(*state, &page, ",\"append\":\"x\\n\"");
@@ -203,7 +204,7 @@ static void test_history_with_gaps(void **state)
     store_set_keep(harness->gateway->store, 1);
     /* Everything is old: of what a day has, only the first and the last stay, and
      * what is newest anyway. */
-    (void)usleep(20000);
+    test_clock_pass(HOUR_MS);
     assert_int_equal(store_maintain(harness->gateway->store, call), NG_OK);
     call_unref(call);
     for (int i = 0; i < 3; i++) {

@@ -173,19 +173,21 @@ void kernel_give_late(struct kernel *kernel, struct run *run)
     }
 }
 
-/* Is it from the preceding cell of the running run? Also before the next one has begun. */
-static bool is_previous(const struct kernel *kernel, const struct wire_message *message)
+/* The run that has begun, also while none of its cells is executed: their sources are read
+ * first.
+ */
+static struct run *begun_run(const struct kernel *kernel)
 {
-    const struct previous_cell *previous = &kernel->previous;
-    return previous->run != NULL && previous->run == kernel->first &&
-           is_id(message->parent_id, previous->id);
+    struct run *run = kernel->first;
+    return run != NULL && run->state == RUN_RUNNING && run->cell_count > 0 ? run : NULL;
 }
 
-/* Output between runs belongs to the last cell of the last run. */
+/* Output while no cell runs belongs to the last cell that ran, whatever its parent: kernels set
+ * the parent of a thread's output in different ways. */
 static void take_late(struct kernel *kernel, const struct wire_message *message)
 {
-    if (is_id(message->parent_id, kernel->late.id)) {
-        update_elsewhere(kernel, kernel->execution.run, message);
+    if (kernel->late.id[0] != '\0') {
+        update_elsewhere(kernel, begun_run(kernel), message);
         (void)outputs_take(&kernel->late.cell.outputs, message);
     }
 }
@@ -193,21 +195,18 @@ static void take_late(struct kernel *kernel, const struct wire_message *message)
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message)
 {
     struct execution *execution = &kernel->execution;
-    struct run *run = execution->run;
-    bool late = is_previous(kernel, message);
-    if (late) {
-        run = kernel->first;
-    }
-    if (run == NULL || is_id(message->parent_id, kernel->late.id)) {
+    const struct previous_cell *previous = &kernel->previous;
+    struct run *run = begun_run(kernel);
+    bool has_previous = run != NULL && previous->run == run && previous->id[0] != '\0';
+    bool executes = run != NULL && execution->run == run;
+    if (is_id(message->parent_id, kernel->late.id) || !(executes || has_previous)) {
         take_late(kernel, message);
         return;
     }
-    struct run_cell *cell = &run->cells[run->at];
-    if (late) {
-        cell = &run->cells[kernel->previous.at];
-    }
+    bool is_previous = has_previous && (!executes || is_id(message->parent_id, previous->id));
+    struct run_cell *cell = &run->cells[is_previous ? previous->at : run->at];
     update_elsewhere(kernel, run, message);
-    if (outputs_take(&cell->outputs, message) && !late) {
+    if (outputs_take(&cell->outputs, message) && !is_previous) {
         execution->error_on_iopub = execution->error_on_iopub || cell->outputs.has_error;
         execution->output_ms = kernel_now_ms();
     }

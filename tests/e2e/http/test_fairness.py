@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One agent floods the gateway over many connections; another's calls all succeed, and soon."""
 
-import concurrent.futures
 import contextlib
 import json
-import threading
 
 import httpx
 import pytest
@@ -12,52 +10,27 @@ from conftest import eventually
 from keys_support import add, bearer
 from test_limits import calls_of, stuck, workers  # noqa: F401 - fixtures
 
-FLOOD = 60
 POLITE = 20
-# Long against what a busy machine adds to a polite call, which is short.
-FLOOD_MS = 500
-POLITE_MS = 10
 TIMEOUT = 60
 
 
-def flood(gateway, stop, done, number):
-    """Calls of one agent, one after the other; 503 is what it may get."""
-    headers = {"X-Notegate-Agent": "flood"}
-    with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
-        while not stop.is_set():
-            answer = client.post("/v1/tools/stuck", json={"ms": FLOOD_MS}, headers=headers)
-            assert answer.status_code in (200, 503), answer.text
-            if answer.status_code == 200:
-                done[number] += 1
-            else:
-                assert "limits.queue" in answer.text
-
-
 def test_a_flood_of_slow_calls(workers):  # noqa: F811
+    """(The order in which calls of several agents come to their turn is tested in tests/unit/core/call/test_pool.c.)"""
     gateway = workers("limits.workers=4", "limits.queue=16")
-    stop = threading.Event()
-    done = [0] * FLOOD
-    with concurrent.futures.ThreadPoolExecutor(FLOOD) as pool:
-        flooding = [pool.submit(flood, gateway, stop, done, number) for number in range(FLOOD)]
-        try:
-            eventually(lambda: gateway.in_use("queue") >= 8, what="the flood's half of the queue")
-            headers = {"X-Notegate-Agent": "polite"}
-            turns = []
-            with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
-                for _ in range(POLITE):
-                    before = sum(done)
-                    answer = client.post("/v1/tools/stuck", json={"ms": POLITE_MS}, headers=headers)
-                    assert answer.status_code == 200, answer.text
-                    turns.append(sum(done) - before)
-                    assert client.post("/v1/tools/notebook", json={"mode": "list"},
-                                       headers=headers).status_code == 200
-                    assert client.get("/readyz").status_code == 200
-            # Behind the eight of the flood that wait, a polite call would see about as many end; in a fair turn it waits for none.
-            assert sorted(turns)[POLITE // 2] <= 3, turns
-        finally:
-            stop.set()
-        assert all(call.exception() is None for call in flooding)
-    assert sum(done) > 0
+    with calls_of(gateway) as calls:
+        flood = [calls.start("flood") for _ in range(16)]
+        calls.waiting(8)
+        headers = {"X-Notegate-Agent": "polite"}
+        with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
+            for _ in range(POLITE):
+                assert client.post("/v1/tools/stuck", json={"ms": 1}, headers=headers).status_code == 200
+                assert client.post("/v1/tools/notebook", json={"mode": "list"}, headers=headers).status_code == 200
+                assert client.get("/readyz").status_code == 200
+        # None of the flood's calls has come to its end meanwhile; those that found no place in its half of the queue were refused.
+        refused = eventually(lambda: (lambda over: over if len(over) >= 6 else None)([call.result() for call in flood if call.done()]),
+                             what="calls beyond two workers and half of the queue")
+        assert all(answer.status_code == 503 and "limits.queue" in answer.text for answer in refused)
+        calls.waiting(8)
 
 
 def test_one_agent_holds_half_of_the_buffers(start):

@@ -2,6 +2,7 @@
 """A plugin that crashes, exits, blocks or prints: it is named, contained, and left out at last."""
 
 import contextlib
+import itertools
 import json
 import re
 import subprocess
@@ -167,8 +168,10 @@ def test_calls_that_a_plugin_never_finishes_are_counted(start):
     assert deferred(gateway, "calls") == 3
     eventually(lambda: deferred(gateway, "oldest_seconds") >= 0.6, what="the age of the oldest to grow")
     # Those that are finished are not among them.
-    path = str(gateway.data_dir / "files" / "a.txt")
-    assert gateway.call("fileEditor", {"command": "create", "path": path, "file_text": "x"}).status_code == 200
+    files = (str(gateway.data_dir / "files" / f"{number}.txt") for number in itertools.count())
+    # A create waits for the disk, which may take longer than this limit of all calls.
+    eventually(lambda: gateway.call("fileEditor", {"command": "create", "path": next(files), "file_text": "x"}).status_code == 200,
+               what="a file made in 200 ms")
     eventually(lambda: deferred(gateway, "calls", "file_editor") == 0, what="no call of file_editor is left")
     assert deferred(gateway, "calls") == 3
     gateway.process.kill()

@@ -18,7 +18,8 @@ import tempfile
 from conftest import SOURCE, eventually
 from servers import free_port
 
-CACHE = SOURCE / "build" / "debian-root"
+# Outside the clone, as all that packaging/test downloads.
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "notegate-test"
 SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
 # Debian's packages may come slowly.
@@ -47,20 +48,17 @@ def base(package):
     """The folder of a Debian that has all but the package itself."""
     depends = ",".join(run("dpkg-deb", "-f", package, field).strip() for field in ("Depends", "Recommends"))
     names = sorted(set(re.findall(r"[a-z0-9][a-z0-9.+-]+(?= |,|$)", re.sub(r"\([^)]*\)", "", depends))) | {"sudo"})
-    name = hashlib.sha256("\n".join([SUITE, *names]).encode()).hexdigest()[:16]
+    home = CACHE / f"debian-{hashlib.sha256(chr(10).join([SUITE, *names]).encode()).hexdigest()[:16]}"
     CACHE.mkdir(parents=True, exist_ok=True)
-    with open(CACHE / "lock", "w", encoding="utf-8") as lock:
+    with open(f"{home}.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        made = CACHE / name
-        if not made.is_dir():
-            for old in CACHE.iterdir():
-                if old.is_dir():
-                    shutil.rmtree(old)
-            making = CACHE / "making"
-            run("debootstrap", "--variant=minbase", "--include=" + ",".join(names), SUITE, making, mirror(), seconds=MAKE_SECONDS)
-            shutil.rmtree(making / "var" / "cache" / "apt" / "archives")
-            making.rename(made)
-    return made
+        if not (home / "installed").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir()
+            run("debootstrap", "--variant=minbase", "--include=" + ",".join(names), SUITE, home / "root", mirror(), seconds=MAKE_SECONDS)
+            shutil.rmtree(home / "root" / "var" / "cache" / "apt" / "archives")
+        (home / "installed").touch()
+    return home / "root"
 
 
 class Machine:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""packaging/test on a tree with planted tests: what fails the first time only is flaky, what fails always is red, and so is a crash."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import SOURCE
+
+TIMEOUT = 600
+KEPT = ("packaging/test", "packaging/packages.sh", "packaging/servers.sh", "CMakePresets.json", "tests/requirements.txt",
+        "tests/support/results.py", "tests/support/servers.py", "tests/mcp/package.json", "tests/mcp/package-lock.json")
+CMAKE = """cmake_minimum_required(VERSION 3.25)
+project(planted NONE)
+enable_testing()
+add_custom_target(quick)
+"""
+# The first run leaves a mark; `$1` is what it does then.
+FIRST = """#!/bin/sh
+if [ ! -e "$0.ran" ]; then
+    touch "$0.ran"
+    eval "$1"
+fi
+"""
+PYTHON = """import pathlib
+import pytest
+
+
+def first(request):
+    mark = pathlib.Path(__file__).with_name(request.node.name.replace("/", "_"))
+    return not mark.exists() and (mark.touch() or True)
+
+
+"""
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """planted(pytest tests, [command of a program of ctest...]) makes the tree; run(arguments) is the exit code and the output."""
+    root = tmp_path / "project"
+    for name in KEPT:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / name, root / name)
+
+    def plant(text, commands=("true",)):
+        (root / "tests/mcp/test_planted.py").write_text(PYTHON + text)
+        programs = ""
+        for number, command in enumerate(commands):
+            program = root / f"program{number}"
+            program.write_text(FIRST)
+            program.chmod(0o755)
+            programs += f"add_test(NAME unit.planted{number} COMMAND {program} [[{command}]])\n"
+        (root / "CMakeLists.txt").write_text(CMAKE + programs)
+        return root
+
+    def run(*words):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("NOTEGATE_", "PYTEST_"))}
+        done = subprocess.run([root / "packaging/test", *words], capture_output=True, text=True, timeout=TIMEOUT, env=kept)
+        return done.returncode, done.stdout
+
+    plant.run = run
+    return plant
+
+
+def test_what_fails_the_first_time_is_flaky(planted):
+    root = planted("def test_good():\n    pass\n\n\n@pytest.mark.parametrize('how', ['a b/c'])\n"
+                   "def test_luck(request, how):\n    assert not first(request), 'out of luck'\n", ["true", "echo no luck; exit 1"])
+    code, said = planted.run("unit", "mcp")
+    lines = said.splitlines()
+    flaky = [line for line in lines if line.startswith("flaky: ")]
+    assert code == 0, said
+    assert flaky == ["flaky: unit.planted1 (unit): Failed",
+                     "flaky: mcp/test_planted.py::test_luck[a b/c] (mcp): AssertionError: out of luck", "flaky: 2"], said
+    assert (root / "build/test/flaky.txt").read_text().splitlines() == flaky[:2]
+    assert lines[-2:] == ["flaky: 2", "4 passed, 0 failed, 0 skipped"]
+    # The next run starts anew.
+    code, said = planted.run("unit", "mcp")
+    assert code == 0 and said.splitlines()[-2] == "flaky: 0" and not (root / "build/test/flaky.txt").exists(), said
+
+
+def test_what_fails_always_is_red(planted):
+    planted("def test_good():\n    pass\n\n\ndef test_bad():\n    assert False, 'always'\n")
+    code, said = planted.run("unit", "mcp")
+    assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "2 passed, 1 failed, 0 skipped"], said
+    assert re.search(r"^mcp +FAILED: 1 passed, 1 failed", said, re.M)
+
+
+@pytest.mark.parametrize("command", ["kill -SEGV $$", "kill -ABRT $$", "echo '==1==ERROR: AddressSanitizer: heap'; exit 66"])
+def test_a_crash_of_a_program_is_not_run_again(planted, command):
+    planted("def test_good():\n    pass\n", [command])
+    code, said = planted.run("unit")
+    assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
+
+
+def test_a_crash_of_the_gateway_is_not_run_again(planted):
+    planted("@pytest.fixture\ndef gateway(request):\n    yield first(request)\n    if request.node.rep:\n"
+            "        pytest.fail('the gateway crashed: exit code -11')\n\n\n"
+            "def test_call(request, gateway):\n    request.node.rep = gateway\n    assert not gateway, 'no answer'\n")
+    code, said = planted.run("mcp")
+    assert code == 1 and said.splitlines()[-2] == "flaky: 0", said
+
+
+def test_six_are_more_than_luck(planted):
+    planted("@pytest.mark.parametrize('number', range(6))\ndef test_luck(request, number):\n    assert not first(request)\n")
+    code, said = planted.run("mcp")
+    assert code == 1 and "none is run again" in said and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 6 failed, 0 skipped"], said
+
+
+def test_one_test_many_times(planted):
+    planted("def test_luck(request):\n    assert not first(request), 'out of luck 7'\n", ["exit 1"])
+    code, said = planted.run("stress", "tests/mcp/test_planted.py::test_luck", "--times", "3", "--hogs", "1")
+    assert code == 1 and "run 1 failed: AssertionError: out of luck 7" in said, said
+    assert said.splitlines()[-1].startswith("tests/mcp/test_planted.py::test_luck: passed 2 of 3 beside 1 process")
+    assert planted.run("stress", "tests/mcp/test_planted.py::test_luck", "--times", "2", "--hogs", "0")[0] == 0
+    code, said = planted.run("stress", "unit.planted0", "--times", "2", "--hogs", "1")
+    assert code == 1 and "unit.planted0: passed 1 of 2" in said, said
+    for wrong in (["stress"], ["stress", "unit.planted0", "--times"], ["stress", "unit.planted0", "--times", "x"], ["stress", "tests/none/test_x.py"]):
+        assert planted.run(*wrong)[0] == 2
