@@ -12,6 +12,7 @@
 #include "core/call/gateway.h"
 #include "core/journal/journal.h"
 #include "core/store/store.h"
+#include "test_clock.h"
 
 static void page_drop(struct bench *bench, const char *id)
 {
@@ -332,6 +333,7 @@ static void test_pinned(void **state)
 {
     struct bench *bench = *state;
     struct gateway *gateway = bench->harness.gateway;
+    test_clock_begin_day();
     const char *page = page_new(bench, "one");
     const char *free_page = page_new(bench, "one");
     page_set(bench, page, "two");
@@ -344,9 +346,9 @@ static void test_pinned(void **state)
     page_set(bench, free_page, "four");
     struct call *call = harness_new_call(&bench->harness);
     /* Everything is old: of what a day has, only the first and the last stay. */
+    test_clock_pass(TEST_CLOCK_HOUR_MS);
     assert_int_equal(journal_pins_load(gateway->journal, call), NG_OK);
     store_set_keep(gateway->store, 1);
-    (void)usleep(20000);
     assert_int_equal(store_maintain(gateway->store, call), NG_OK);
     struct ng_key key = {ng_str_of("pages"), ng_str_of("shared"), ng_str_of(page)};
     const struct ng_doc *doc = NULL;
@@ -358,6 +360,7 @@ static void test_pinned(void **state)
     const struct ng_value *back = restore(bench, first, true);
     expect_member(moved(back, page), "outcome", "restored");
     page_is(bench, page, "two", 5);
+    test_clock_ahead(0, 0);
 }
 
 #define ON(setup)                                                                              \

@@ -3,32 +3,11 @@
  * every space, by a clock that cannot jump, and a checkpoint brings them back. */
 #include "test_agent_notebook_checkpoint_rig.h"
 
-#include <stdatomic.h>
-#include <sys/syscall.h>
-#include <time.h>
-
 #include "core/call/gateway.h"
 #include "core/journal/journal.h"
+#include "test_clock.h"
 
-#define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
-
-static atomic_llong clock_ahead_ms, uptime_ahead_ms;
-
-/* In place of the C library's, for the gateway and its modules. */
-__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
-{
-    int64_t ahead;
-    if (id == CLOCK_REALTIME) {
-        ahead = atomic_load(&clock_ahead_ms);
-    } else if (id == CLOCK_BOOTTIME) {
-        ahead = atomic_load(&uptime_ahead_ms);
-    } else {
-        ahead = 0;
-    }
-    long rc = syscall(SYS_clock_gettime, id, ret);
-    ret->tv_sec += (time_t)(ahead / 1000);
-    return (int)rc;
-}
+#define DAY_MS TEST_CLOCK_DAY_MS
 
 static void keep(struct bench *bench, int64_t keep_ms)
 {
@@ -64,11 +43,10 @@ static void test_keep(void **state)
     keep(bench, 90 * DAY_MS);
     assert_int_equal(known(bench, "shared"), 1);
     /* A clock that is wrong removes nothing; time that went by does. */
-    atomic_store(&clock_ahead_ms, 200 * DAY_MS);
+    test_clock_ahead(200 * DAY_MS, 0);
     keep(bench, 90 * DAY_MS);
     assert_int_equal(known(bench, "shared"), 1);
-    atomic_store(&clock_ahead_ms, 92 * DAY_MS);
-    atomic_store(&uptime_ahead_ms, 92 * DAY_MS);
+    test_clock_ahead(92 * DAY_MS, 92 * DAY_MS);
     log_in(bench, "shared");
     keep(bench, 0);
     assert_int_equal(known(bench, "shared"), 2);
@@ -78,8 +56,7 @@ static void test_keep(void **state)
     expect_member(ask(bench, "memory_summary", "{}"), "summary", "stays");
     (void)ask(bench, "checkpoint_restore", form(bench, "{\"checkpoint_id\":\"%s\"}", first));
     assert_int_equal(known(bench, "shared"), 1);
-    atomic_store(&clock_ahead_ms, 0);
-    atomic_store(&uptime_ahead_ms, 0);
+    test_clock_ahead(0, 0);
 }
 
 int main(void)

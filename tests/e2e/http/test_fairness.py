@@ -12,52 +12,53 @@ from conftest import eventually
 from keys_support import add, bearer
 from test_limits import calls_of, stuck, workers  # noqa: F401 - fixtures
 
-FLOOD = 60
+# More than the gateway admits: one call runs, and eight wait.
+FLOOD = 20
+ADMITTED = 9
 POLITE = 20
-# Long against what a busy machine adds to a polite call, which is short.
-FLOOD_MS = 500
-POLITE_MS = 10
 TIMEOUT = 60
 
 
-def flood(gateway, stop, done, number):
+def flood(gateway, stop, body, done):
     """Calls of one agent, one after the other; 503 is what it may get."""
     headers = {"X-Notegate-Agent": "flood"}
-    with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
+    with httpx.Client(base_url=gateway.url, timeout=None, trust_env=False) as client:
         while not stop.is_set():
-            answer = client.post("/v1/tools/stuck", json={"ms": FLOOD_MS}, headers=headers)
+            answer = client.post("/v1/tools/stuck", json=body, headers=headers)
             assert answer.status_code in (200, 503), answer.text
             if answer.status_code == 200:
-                done[number] += 1
+                done.append(answer)
             else:
                 assert "limits.queue" in answer.text
 
 
-def test_a_flood_of_slow_calls(workers):  # noqa: F811
-    gateway = workers("limits.workers=4", "limits.queue=16")
+def test_a_flood_of_slow_calls(workers, tmp_path):  # noqa: F811
+    """Another agent's calls wait for none of them; where no worker is free, lanes take turns (unit.pool)."""
+    gateway = workers("limits.workers=4", "limits.queue=16", "limits.call_timeout=1h")
     stop = threading.Event()
-    done = [0] * FLOOD
+    done = []
+    held = tmp_path / "held"
+    held.touch()
+    body = {"ms": 60 * 60 * 1000, "until_gone": str(held)}
     with concurrent.futures.ThreadPoolExecutor(FLOOD) as pool:
-        flooding = [pool.submit(flood, gateway, stop, done, number) for number in range(FLOOD)]
+        flooding = [pool.submit(flood, gateway, stop, body, done) for _ in range(FLOOD)]
         try:
-            eventually(lambda: gateway.in_use("queue") >= 8, what="the flood's half of the queue")
+            eventually(lambda: gateway.in_use("workers") == 1 and gateway.in_use("queue") == 8,
+                       what="the flood's worker and its half of the queue")
             headers = {"X-Notegate-Agent": "polite"}
-            turns = []
             with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
                 for _ in range(POLITE):
-                    before = sum(done)
-                    answer = client.post("/v1/tools/stuck", json={"ms": POLITE_MS}, headers=headers)
+                    answer = client.post("/v1/tools/stuck", json={}, headers=headers)
                     assert answer.status_code == 200, answer.text
-                    turns.append(sum(done) - before)
                     assert client.post("/v1/tools/notebook", json={"mode": "list"},
                                        headers=headers).status_code == 200
                     assert client.get("/readyz").status_code == 200
-            # Behind the eight of the flood that wait, a polite call would see about as many end; in a fair turn it waits for none.
-            assert sorted(turns)[POLITE // 2] <= 3, turns
+            assert not done, "a call of the flood ended meanwhile"
         finally:
             stop.set()
+            held.unlink()
         assert all(call.exception() is None for call in flooding)
-    assert sum(done) > 0
+    assert len(done) >= ADMITTED
 
 
 def test_one_agent_holds_half_of_the_buffers(start):
