@@ -13,9 +13,11 @@
 
 /* From now on this clock is `ms` ahead of the system's; 0: as the system's. */
 void test_clock_set_ahead(clockid_t id, int64_t ms);
-/* From now on each reading moves this clock by `ms`: code that waits for a time reads it often.
- */
-void test_clock_set_step(clockid_t id, int64_t ms);
+/* From now on this clock stands still, and from that reading on it is `ms` later: what ends at
+ * a deadline ends at a known step, on any machine. 0: it goes on. */
+void test_clock_jump_at(clockid_t id, unsigned reading, int64_t ms);
+/* How often it was read since. */
+unsigned test_clock_readings(clockid_t id);
 /* So much time passes: by the time of day and by the uptime. */
 void test_clock_pass(int64_t ms);
 /* Time passes until noon (UTC): a test that is about one day does not run over midnight. */
