@@ -360,7 +360,7 @@ static void test_pinned(void **state)
     const struct ng_value *back = restore(bench, first, true);
     expect_member(moved(back, page), "outcome", "restored");
     page_is(bench, page, "two", 5);
-    test_clock_ahead(0, 0);
+    test_clock_reset();
 }
 
 #define ON(setup)                                                                              \

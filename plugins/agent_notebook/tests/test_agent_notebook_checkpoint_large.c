@@ -203,7 +203,7 @@ static void test_unpinned(void **state)
     const struct ng_doc *doc = NULL;
     assert_int_equal(store_get(gateway->store, call, &key, 2, &doc), NG_ENOTFOUND);
     call_unref(call);
-    test_clock_ahead(0, 0);
+    test_clock_reset();
 }
 
 #define ON(setup)                                                                              \

@@ -229,7 +229,7 @@ static void test_history_with_gaps(void **state)
         assert_string_equal(at(history.text, "has_more"), cases[i].more);
         answer_free(&history);
     }
-    test_clock_ahead(0, 0);
+    test_clock_reset();
 }
 
 int main(void)

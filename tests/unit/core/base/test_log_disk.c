@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* test_log_disk.c - messages about a full disk, and their rate. The uptime is moved by
- * this program's own clock_gettime(). */
-#include <stdatomic.h>
+/* test_log_disk.c - messages about a full disk, and their rate. The test moves the uptime. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "test_clock.h"
 #include "test_log_rig.h"
 
 #include "core/base/log.h"
 #include "core/store/disk.h"
 
 #define MESSAGE "the commit failed: no room is left for x"
-
-static _Atomic int64_t uptime_ahead_s; /* CLOCK_BOOTTIME */
-
-/* In place of the C library's. */
-__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
-{
-    long rc = syscall(SYS_clock_gettime, id, ret);
-    ret->tv_sec += id == CLOCK_BOOTTIME ? (time_t)atomic_load(&uptime_ahead_s) : 0;
-    return (int)rc;
-}
 
 /* In place of the C library's: a disk on which no other program makes room meanwhile. */
 __attribute__((visibility("default"))) int statvfs(const char *path, struct statvfs *ret)
@@ -108,27 +95,27 @@ static void test_lines_and_reasons(void **state)
     struct disk *disk = disk_new("/tmp");
     assert_non_null(disk);
     log_set_format(LOG_TEXT);
-    atomic_store(&uptime_ahead_s, 0);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 0);
     assert_false(has_reason(disk));
     /* The first at once, then one a minute, whatever is refused. */
     assert_int_equal(told(disk, refuse), 1);
     assert_true(has_reason(disk));
     assert_int_equal(told(disk, refuse_many), 0);
     assert_int_equal(told(disk, disk_look), 0);
-    atomic_store(&uptime_ahead_s, 61);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 61000);
     assert_int_equal(told(disk, disk_look), 1);
     assert_int_equal(told(disk, disk_look), 0);
     /* Also where small writes still find room. */
     assert_int_equal(told(disk, take_and_refuse), 0);
     assert_true(has_reason(disk));
     /* While it lasts, without another write. */
-    atomic_store(&uptime_ahead_s, 122);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 122000);
     assert_int_equal(told(disk, disk_look), 1);
-    atomic_store(&uptime_ahead_s, 183);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 183000);
     assert_int_equal(told(disk, disk_look), 1);
     assert_int_equal(told(disk, take), 0);
     assert_false(has_reason(disk));
-    atomic_store(&uptime_ahead_s, 244);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 244000);
     assert_int_equal(told(disk, disk_look), 0);
     /* A file below a root on another disk: a line, and no reason. */
     assert_int_equal(told(disk, refuse_file), 1);

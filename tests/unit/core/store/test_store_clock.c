@@ -1,41 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* test_store_clock.c - a clock that is wrong for a while removes nothing: history, stored
- * answers. The system's clock is moved by this program's own clock_gettime(). */
-#include <stdatomic.h>
+ * answers. The test moves the clocks. */
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/store/store.h"
 #include "harness.h"
+#include "test_clock.h"
 
-#define HOUR_MS (INT64_C(60) * 60 * 1000)
-#define DAY_MS (24 * HOUR_MS)
-#define AHEAD_MS (200 * DAY_MS)
+#define AHEAD_MS (200 * TEST_CLOCK_DAY_MS)
 #define REVISIONS 6
-
-static _Atomic int64_t clock_ahead_ms;  /* CLOCK_REALTIME */
-static _Atomic int64_t uptime_ahead_ms; /* CLOCK_BOOTTIME */
-
-/* In place of the C library's, for the gateway and its modules. */
-__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret)
-{
-    int64_t ahead = id == CLOCK_REALTIME   ? atomic_load(&clock_ahead_ms)
-                    : id == CLOCK_BOOTTIME ? atomic_load(&uptime_ahead_ms)
-                                           : 0;
-    long rc = syscall(SYS_clock_gettime, id, ret);
-    ret->tv_sec += (time_t)(ahead / 1000);
-    return (int)rc;
-}
 
 static int setup(void **state)
 {
     static struct harness harness;
     static const char *const sets[] = {"plugins=notebook", "history.keep=90d", NULL};
-    atomic_store(&clock_ahead_ms, 0);
-    atomic_store(&uptime_ahead_ms, 0);
+    test_clock_reset();
     harness_open(&harness, sets);
     for (int i = 1; i <= REVISIONS; i++) {
         struct answer answer =
@@ -75,7 +56,7 @@ static void maintain(struct harness *harness)
 {
     struct call *call = harness_new_call(harness);
     call->may_block = true;
-    store_set_keep(harness->gateway->store, 90 * DAY_MS); /* due now */
+    store_set_keep(harness->gateway->store, 90 * TEST_CLOCK_DAY_MS); /* due now */
     assert_int_equal(store_maintain(harness->gateway->store, call), NG_OK);
     call_unref(call);
 }
@@ -91,21 +72,21 @@ static void test_a_clock_that_jumps(void **state)
 {
     struct harness *harness = *state;
     assert_int_equal(kept(harness), REVISIONS);
-    atomic_store(&clock_ahead_ms, AHEAD_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS);
     write_one(harness); /* it is the newest in the store, at a time that is wrong */
     maintain(harness);
-    atomic_store(&clock_ahead_ms, 0);
+    test_clock_set_ahead(CLOCK_REALTIME, 0);
     assert_int_equal(kept(harness), REVISIONS);
 }
 
 static void test_a_clock_that_is_wrong_from_the_start(void **state)
 {
     struct harness *harness = *state;
-    atomic_store(&clock_ahead_ms, AHEAD_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS);
     harness_reopen(harness);
     write_one(harness);
     maintain(harness);
-    atomic_store(&clock_ahead_ms, 0);
+    test_clock_set_ahead(CLOCK_REALTIME, 0);
     assert_int_equal(kept(harness), REVISIONS);
     harness_reopen(harness);
     maintain(harness);
@@ -115,8 +96,8 @@ static void test_a_clock_that_is_wrong_from_the_start(void **state)
 static void test_time_that_has_passed(void **state)
 {
     struct harness *harness = *state;
-    atomic_store(&clock_ahead_ms, AHEAD_MS);
-    atomic_store(&uptime_ahead_ms, AHEAD_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS);
+    test_clock_set_ahead(CLOCK_BOOTTIME, AHEAD_MS);
     maintain(harness);
     assert_true(kept(harness) < REVISIONS);
 }
@@ -125,13 +106,13 @@ static void test_time_that_has_passed(void **state)
 static void test_a_clock_that_stays(void **state)
 {
     struct harness *harness = *state;
-    atomic_store(&clock_ahead_ms, AHEAD_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS);
     harness_reopen(harness);
     maintain(harness);
     assert_int_equal(kept(harness), REVISIONS);
     for (int64_t hours = 1; hours <= 24; hours++) {
-        atomic_store(&clock_ahead_ms, AHEAD_MS + hours * HOUR_MS);
-        atomic_store(&uptime_ahead_ms, hours * HOUR_MS);
+        test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS + hours * TEST_CLOCK_HOUR_MS);
+        test_clock_set_ahead(CLOCK_BOOTTIME, hours * TEST_CLOCK_HOUR_MS);
         assert_int_equal(kept(harness), REVISIONS);
         maintain(harness);
     }
@@ -151,18 +132,18 @@ static void test_stored_answers(void **state)
         .body_hash = ng_str_of("hash"),
         .reply = ng_str_of("reply"),
         .time_ms = now,
-        .expires_ms = now + DAY_MS,
+        .expires_ms = now + TEST_CLOCK_DAY_MS,
     };
     struct ng_answer found;
     assert_int_equal(store_write_answered_wait(store, call, NULL, 0, &answer), NG_OK);
-    atomic_store(&clock_ahead_ms, AHEAD_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS);
     maintain(harness);
-    atomic_store(&clock_ahead_ms, 0);
+    test_clock_set_ahead(CLOCK_REALTIME, 0);
     assert_int_equal(store_answer(store, call, answer.scope, &found), NG_OK);
-    atomic_store(&clock_ahead_ms, 2 * DAY_MS);
-    atomic_store(&uptime_ahead_ms, 2 * DAY_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, 2 * TEST_CLOCK_DAY_MS);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 2 * TEST_CLOCK_DAY_MS);
     maintain(harness);
-    atomic_store(&clock_ahead_ms, 0);
+    test_clock_set_ahead(CLOCK_REALTIME, 0);
     assert_int_equal(store_answer(store, call, answer.scope, &found), NG_ENOTFOUND);
     call_unref(call);
 }
