@@ -228,6 +228,45 @@ static bool is_as_read(struct file_op *op, int dir, const char *name)
 
 /* ---- replacing a file */
 
+/* True if `temp` is the open file `put` that was in place, or ours as it was written. */
+static bool is_out(struct file_op *op, int dir, const char *temp, int put)
+{
+    struct file_identity ours;
+    struct file_identity out;
+    struct file_identity expected;
+    if (!files_identify(dir, temp, &out) || !files_identify(put, "", &expected) ||
+        !files_identify(op->temp, "", &ours) || !files_same(out, expected)) {
+        return false;
+    }
+    return !files_same(out, ours) ||
+           is_unchanged(op, dir, temp, op->temp, op->copy ? str_make(NULL, 0) : op->next,
+                        op->record.after);
+}
+
+/* *put: the file that was put in place last, -1: ours; it becomes the one that is put there
+ * now. It is kept open: no other file gets the inode number of an open one. */
+static int swap_back(struct file_op *op, struct file_place *place, const char *temp, int *put,
+                     bool *ret_done)
+{
+    int putting = openat(place->dir, temp, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (putting < 0) {
+        return files_fail_os(op->call, errno, "save", place->path);
+    }
+    int rc = NG_OK;
+    if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) == 0) {
+        *ret_done = is_out(op, place->dir, temp, *put >= 0 ? *put : op->temp);
+    } else if (errno == ENOENT && (renameat2(place->dir, temp, place->dir, place->name.data,
+                                             RENAME_NOREPLACE) == 0 ||
+                                   errno == EEXIST)) {
+        *ret_done = true; /* our file was removed or renamed: the other one has its name back */
+    } else {
+        rc = files_fail_os(op->call, errno, "save", place->path);
+    }
+    files_close_fd(put);
+    *put = putting;
+    return rc;
+}
+
 /*
  * The exchange moved out a save of another program: put it back. If this second exchange moves
  * out a file that is not ours, the other program saved again in between, and that save is
@@ -236,34 +275,15 @@ static bool is_as_read(struct file_op *op, int dir, const char *name)
  */
 static int put_back(struct file_op *op, struct file_place *place, const char *temp)
 {
-    struct file_identity ours;
-    struct file_identity putting;
-    struct file_identity out;
-    if (!files_identify(op->temp, "", &ours)) {
-        return files_fail_os(op->call, errno, "save", place->path);
+    int put = -1;
+    int rc = NG_OK;
+    bool done = false;
+    for (unsigned i = 0; i < FILES_SWAPS_MAX && rc == NG_OK && !done; i++) {
+        rc = swap_back(op, place, temp, &put, &done);
     }
-    struct file_identity expected = ours;
-    for (unsigned i = 0; i < FILES_SWAPS_MAX; i++) {
-        if (!files_identify(place->dir, temp, &putting)) {
-            return files_fail_os(op->call, errno, "save", place->path);
-        }
-        if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
-            /* Our file was removed or renamed: the other file gets its name back. */
-            bool gone = errno == ENOENT;
-            if (gone && (renameat2(place->dir, temp, place->dir, place->name.data,
-                                   RENAME_NOREPLACE) == 0 ||
-                         errno == EEXIST)) {
-                return NG_OK;
-            }
-            return files_fail_os(op->call, errno, "save", place->path);
-        }
-        if (files_identify(place->dir, temp, &out) && files_same(out, expected) &&
-            (!files_same(out, ours) ||
-             is_unchanged(op, place->dir, temp, op->temp,
-                          op->copy ? str_make(NULL, 0) : op->next, op->record.after))) {
-            return NG_OK;
-        }
-        expected = putting;
+    files_close_fd(&put);
+    if (rc != NG_OK || done) {
+        return rc;
     }
     return call_fail(op->call, NG_ECONFLICT,
                      "Another program keeps replacing %.*s. Try again when it is done.",

@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 NEVER_AGAIN = re.compile(
     r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|: runtime error: |the gateway crashed"
     r"|Segmentation fault|Bus error|core dumped|Test failed with exception|Subprocess aborted|\*\*\*Exception|collection failure"
-    r"|worker '\w+' crashed|Not Run")
+    r"|worker '\w+' crashed|\*\*\*Not Run")
 # A line of ctest on how a program ended: its name, dots, the state.
 ENDED = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*(.*?) +[\d.]+ sec", re.M)
 CASES = {state: re.compile(rf"^\[  {state} *\] (\d+) test", re.M) for state in ("PASSED", "FAILED", "SKIPPED")}

@@ -187,7 +187,7 @@ static void test_unpinned(void **state)
 {
     struct bench *bench = *state;
     struct gateway *gateway = bench->harness.gateway;
-    test_clock_pass_to_noon();
+    test_clock_begin_day();
     const char *page = page_new(bench, "one");
     page_set(bench, page, "two");
     const char *first = snapshot(bench, "first");
@@ -195,14 +195,15 @@ static void test_unpinned(void **state)
     page_set(bench, page, "four");
     (void)ask(bench, "checkpoint_delete", form(bench, "{\"checkpoint_id\":\"%s\"}", first));
     struct call *call = harness_new_call(&bench->harness);
+    test_clock_pass(TEST_CLOCK_HOUR_MS);
     assert_int_equal(journal_pins_load(gateway->journal, call), NG_OK);
     store_set_keep(gateway->store, 1);
-    test_clock_pass(HOUR_MS);
     assert_int_equal(store_maintain(gateway->store, call), NG_OK);
     struct ng_key key = {ng_str_of("pages"), ng_str_of("shared"), ng_str_of(page)};
     const struct ng_doc *doc = NULL;
     assert_int_equal(store_get(gateway->store, call, &key, 2, &doc), NG_ENOTFOUND);
     call_unref(call);
+    test_clock_reset();
 }
 
 #define ON(setup)                                                                              \

@@ -110,12 +110,12 @@ static void test_before_the_first_cell(void **state)
     struct bench bench = {.kernel.kernels = &bench.kernels};
     struct run *run = new_run(&bench, "a", "b");
     (void)state;
-    print_line(&bench, "id-x", "of nobody");
+    print_line(&bench, "id-unknown", "no cell has run");
     /* An empty cell is not sent: it has no request whose output could come. */
     begin(&bench, run, "");
     kernel_cell_over(&bench.kernel, CELL_OK);
     assert_true(kernel_is_between_cells(&bench.kernel));
-    print_line(&bench, "id-x", "of nobody");
+    print_line(&bench, "id-unknown", "no cell has run");
     begin(&bench, run, "id-b");
     kernel_cell_over(&bench.kernel, CELL_OK);
     expect(&run->cells[0], "a", "");

@@ -3,17 +3,19 @@
  */
 #include "test_file_editor_rig.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define WRITERS 8
 #define EDITS 20
-#define OUTSIDE_SAVES 25
 
 struct writer {
     struct test *test;
@@ -138,63 +140,135 @@ static void test_moves_to_and_fro(void **state)
     assert_true(exists(test, "@/a") != exists(test, "@/b"));
 }
 
-/* Another program that saves by rename, one number after the other, each at a `turn`. */
-struct outsider {
-    struct test *test;
-    sem_t turn, saved;
-    int saves;
-};
+/* ---- another program, which saves by rename at chosen moments of an edit ---- */
 
-static void *save_outside(void *user)
+#define MOMENTS_CHOSEN 8
+#define MOMENTS_MIN 4 /* of an edit during which nothing is saved */
+
+static struct {
+    atomic_bool watches; /* the rest is set while it does not */
+    char path[TEXT_MAX], beside[TEXT_MAX];
+    uint64_t saves_at; /* a bit for each moment, in their order; the 65th is the first again */
+    unsigned moments, saves, failed;
+} outsider;
+
+static void outsider_save(void)
 {
-    struct outsider *outsider = user;
-    char real[TEXT_MAX];
-    char temp[TEXT_MAX];
-    expand(outsider->test, "@/g", real, sizeof(real));
-    expand(outsider->test, "@/outside", temp, sizeof(temp));
-    for (int i = 0; i < OUTSIDE_SAVES; i++) {
-        assert_int_equal(sem_wait(&outsider->turn), 0);
-        FILE *file = fopen(temp, "w");
-        assert_non_null(file);
-        (void)fprintf(file, "save %d\n", i);
-        assert_int_equal(fclose(file), 0);
-        assert_int_equal(rename(temp, real), 0);
-        outsider->saves = i;
-        assert_int_equal(sem_post(&outsider->saved), 0);
+    FILE *file = fopen(outsider.beside, "w");
+    if (file == NULL) {
+        outsider.failed++;
+        return;
     }
-    return NULL;
+    (void)fprintf(file, "save %u\n", ++outsider.saves);
+    if (fclose(file) != 0 || rename(outsider.beside, outsider.path) != 0) {
+        outsider.failed++;
+    }
 }
 
-static void test_another_program_saves(void **state)
+static bool outsider_saves_at(unsigned moment)
 {
-    struct test *test = *state;
-    struct outsider outsider = {.test = test};
-    pthread_t thread;
-    put(test, "@/g", "save -1\n");
-    assert_int_equal(sem_init(&outsider.turn, 0, 0), 0);
-    assert_int_equal(sem_init(&outsider.saved, 0, 0), 0);
-    assert_int_equal(pthread_create(&thread, NULL, save_outside, &outsider), 0);
-    for (int i = 0; i < 2 * OUTSIDE_SAVES; i++) {
-        /* Every other edit has the other program beside it; the next one finds its save. */
-        bool beside = i % 2 == 0;
-        assert_int_equal(beside ? sem_post(&outsider.turn) : sem_wait(&outsider.saved), 0);
-        struct answer answer = call(test, INSERT("@/g", 1, "ours"));
-        assert_true(answer.rc == NG_OK || (beside && strcmp(answer.code, "CONFLICT") == 0));
-        assert_true(answer.rc != NG_OK || strstr(answer.text, "     1  save ") != NULL);
-        answer_free(&answer);
+    return (outsider.saves_at >> moment % 64 & 1) != 0;
+}
+
+static void moment_of_edit(void)
+{
+    if (atomic_load(&outsider.watches) && outsider_saves_at(outsider.moments++)) {
+        outsider_save();
     }
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    (void)sem_destroy(&outsider.turn);
-    (void)sem_destroy(&outsider.saved);
-    /* The other program's last save is in the file, whatever we did meanwhile. */
-    char *text = slurp(test, "@/g");
-    char last[64];
-    (void)snprintf(last, sizeof(last), "save %d\n", outsider.saves);
-    assert_int_equal(strncmp(text, last, strlen(last)), 0);
-    free(text);
+}
+
+/* These stand before libc's own. A try to edit locks the file that it has opened, then the one
+ * that it writes, exchanges the two, and exchanges them back if that moved out another file. */
+
+#pragma GCC visibility push(default)
+
+int flock(int fd, int operation)
+{
+    moment_of_edit();
+    return (int)syscall(SYS_flock, fd, operation);
+}
+
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
+{
+    moment_of_edit();
+    int rc = (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
+    int error = errno;
+    moment_of_edit();
+    errno = error;
+    return rc;
+}
+
+#pragma GCC visibility pop
+
+static void outsider_begin(struct test *test)
+{
+    expand(test, "@/g", outsider.path, sizeof(outsider.path));
+    expand(test, "@/outside", outsider.beside, sizeof(outsider.beside));
+    outsider.saves = outsider.failed = 0;
+}
+
+static struct answer edit_while_saved(struct test *test, uint64_t saves_at)
+{
+    outsider_save(); /* also removes what the edit before this one has inserted */
+    outsider.saves_at = saves_at;
+    outsider.moments = 0;
+    atomic_store(&outsider.watches, true);
+    struct answer answer = call(test, INSERT("@/g", 1, "ours"));
+    atomic_store(&outsider.watches, false);
+    assert_int_equal(outsider.failed, 0);
+    return answer;
+}
+
+/* The other program's last save is in the file, whatever we did meanwhile. */
+static void expect_last_save(struct test *test, const char *edit)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "save %u\n%s", outsider.saves, edit);
+    has(test, "@/g", text);
+}
+
+static void expect_no_temps(struct test *test)
+{
     char command[TEXT_MAX + 64];
     expand(test, "test -z \"$(find @ -name '.notegate-*')\"", command, sizeof(command));
     assert_int_equal(system(command), 0);
+}
+
+/* At every choice of the first moments: the edit is made on the last save before its own. */
+static void test_another_program_saves(void **state)
+{
+    struct test *test = *state;
+    outsider_begin(test);
+    for (uint64_t saves_at = 0; saves_at < UINT64_C(1) << MOMENTS_CHOSEN; saves_at++) {
+        char first[64];
+        struct answer answer = edit_while_saved(test, saves_at);
+        assert_int_equal(answer.rc, NG_OK);
+        assert_true(outsider.moments >= MOMENTS_MIN);
+        bool saved_on_top = outsider_saves_at(outsider.moments - 1);
+        (void)snprintf(first, sizeof(first), "     1  save %u\n",
+                       outsider.saves - (saved_on_top ? 1 : 0));
+        assert_non_null(strstr(answer.text, first));
+        answer_free(&answer);
+        expect_last_save(test, saved_on_top ? "" : "ours\n");
+    }
+    expect_no_temps(test);
+}
+
+/* At every moment, or at each one between opening the file and the exchange. */
+static void test_another_program_never_pauses(void **state)
+{
+    static const uint64_t always[] = {UINT64_MAX, UINT64_C(0xaaaaaaaaaaaaaaaa)};
+    struct test *test = *state;
+    for (size_t i = 0; i < NG_COUNT(always); i++) {
+        outsider_begin(test);
+        struct answer answer = edit_while_saved(test, always[i]);
+        assert_string_equal(answer.code, "CONFLICT");
+        assert_non_null(strstr(answer.message, "Another program keeps changing the file"));
+        answer_free(&answer);
+        assert_true(outsider.saves > 60);
+        expect_last_save(test, "");
+    }
+    expect_no_temps(test);
 }
 
 int main(void)
@@ -204,6 +278,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_creates, setup, teardown),
         cmocka_unit_test_setup_teardown(test_moves_to_and_fro, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_program_saves, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_program_never_pauses, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,9 +10,7 @@
 #include <string.h>
 
 #define SHORT_MS 300
-/* The clock moves by this much with each look: a statement that is not looked after never ends.
- */
-#define LOOK_MS 10
+#define INSIDE_READING 40 /* a short statement reads the clock less than 15 times */
 /* One step between two checks of the clock takes seconds under a sanitizer. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define BIG_NOTE ((size_t)128 * 1024)
@@ -293,60 +291,111 @@ static void test_rows_and_bytes(void **state)
     buf_done(&sql);
 }
 
-/* Statements that would run for minutes or for ever: they end, each with QUERY_TIMEOUT. How
- * late is not asserted; the test's own time limit is. */
+/* It times out when the clock is read for the nth time, and that was the last time. */
+static void expect_timeout(struct fixture *fixture, const char *sql, unsigned reading)
+{
+    test_clock_jump_at(CLOCK_MONOTONIC_COARSE, reading, SHORT_MS);
+    struct outcome outcome = run(fixture, sql, (struct page){10, 0, 100000, SHORT_MS, 0});
+    unsigned readings = test_clock_readings(CLOCK_MONOTONIC_COARSE);
+    test_clock_jump_at(CLOCK_MONOTONIC_COARSE, 0, 0);
+    if (outcome.rc != NG_EQUERYTIMEOUT || readings != reading) {
+        print_error("%s: %d %s, after %u readings\n", sql, outcome.rc, outcome.message,
+                    readings);
+    }
+    assert_int_equal(outcome.rc, NG_EQUERYTIMEOUT);
+    assert_non_null(strstr(outcome.message, "timed out after 0.3s"));
+    assert_int_equal(readings, reading);
+    done(&outcome);
+}
+
+struct endless {
+    const char *sql;
+    unsigned reading; /* then the rows are counted up, and long values are worked on */
+};
+
+/* Statements that would run for minutes or for ever: they end, each with QUERY_TIMEOUT. (How
+ * late is not asserted; the test's own time limit is.) */
 static void test_endless(void **state)
 {
     struct fixture *f = *state;
-    static const char *const statements[] = {
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT count(*) FROM n",
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
-        COUNT_UP("100000") "SELECT count(*) FROM n a, n b, n c",
-        COUNT_UP("3000") "SELECT count(*) FROM n a JOIN n b JOIN n c WHERE a.i + b.i = -c.i",
-        COUNT_UP("2000") "SELECT sum(instr(content, printf('%.*c', 1500000, 'a') || 'b')) FROM "
-                         "read_markdown('big.md'), n a, n b",
-        COUNT_UP("1000") "SELECT sum(length(replace(content, 'aaaaaaaaab', 'x'))) FROM "
-                         "read_markdown('big.md'), n a, n b",
-        COUNT_UP("1000") "SELECT sum(content LIKE '%a%a%a%a%a%a%a%a%a%a%ab') FROM "
-                         "read_markdown('big.md'), n",
-        COUNT_UP("1000") "SELECT sum(content GLOB '*[a]?????????????????????????????b') FROM "
-                         "read_markdown('big.md'), n",
-        COUNT_UP(
-            "1000") "SELECT sum(length(hex(content))) FROM read_markdown('big.md'), n, n b",
-        COUNT_UP(
-            "1000") "SELECT sum(length(quote(content))) FROM read_markdown('big.md'), n a, n b",
-        COUNT_UP("9000") "SELECT sum(length(randomblob(15000000))) FROM n, n b",
-        COUNT_UP("9000") "SELECT sum(length(printf('%.15000000c', 'x'))) FROM n, n b",
-        COUNT_UP("9000") "SELECT sum(length(upper(content))) FROM read_markdown('big.md'), n",
-        COUNT_UP("9000") "SELECT count(*) FROM read_markdown('big.md') r, n, "
-                         "md_links(r.content || n.i)",
-        COUNT_UP(
-            "9000") "SELECT sum(length(md_stats(content))) FROM read_markdown('big.md'), n",
-        COUNT_UP("99999") "SELECT length(group_concat(content)) FROM (SELECT i, "
-                          "printf('%.90c', 'x') content FROM n, (SELECT i j FROM n))",
-        COUNT_UP(
-            "9000") "SELECT sum(length(strftime(replace(hex(zeroblob(200000)), '0', '%J'), "
-                    "'now', n.i || ' seconds'))) FROM n",
-        COUNT_UP("90000") "SELECT count(*) FROM read_markdown('**') a, read_markdown('**') b, "
-                          "n, n m",
-        COUNT_UP("9000") "SELECT json_array_length(json_group_array(content)) FROM "
-                         "(SELECT n.i, 'x' content FROM n, n b, n c)",
-        COUNT_UP("9000") "SELECT sum(trim(content, 'bcdefghijklmnopqrstuvwxyza') = '') FROM "
-                         "read_markdown('big.md'), n",
+    static const struct endless statements[] = {
+        {"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT count(*) FROM n",
+         100000},
+        {"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
+         100000},
+        {COUNT_UP("100000") "SELECT count(*) FROM n a, n b, n c", 100000},
+        {COUNT_UP("3000") "SELECT count(*) FROM n a JOIN n b JOIN n c WHERE a.i + b.i = -c.i",
+         100000},
+        {COUNT_UP(
+             "2000") "SELECT sum(instr(content, printf('%.*c', 1500000, 'a') || 'b')) FROM "
+                     "read_markdown('big.md'), n a, n b",
+         7540},
+        {COUNT_UP("1000") "SELECT sum(length(replace(content, 'aaaaaaaaab', 'x'))) FROM "
+                          "read_markdown('big.md'), n a, n b",
+         3780},
+        {COUNT_UP("1000") "SELECT sum(content LIKE '%a%a%a%a%a%a%a%a%a%a%ab') FROM "
+                          "read_markdown('big.md'), n",
+         3820},
+        {COUNT_UP("1000") "SELECT sum(content GLOB '*[a]?????????????????????????????b') FROM "
+                          "read_markdown('big.md'), n",
+         3900},
+        {COUNT_UP(
+             "1000") "SELECT sum(length(hex(content))) FROM read_markdown('big.md'), n, n b",
+         3785},
+        {COUNT_UP("1000") "SELECT sum(length(quote(content))) FROM read_markdown('big.md'), n "
+                          "a, n b",
+         3785},
+        {COUNT_UP("9000") "SELECT sum(length(randomblob(15000000))) FROM n, n b", 33770},
+        {COUNT_UP("9000") "SELECT sum(length(printf('%.15000000c', 'x'))) FROM n, n b", 100000},
+        {COUNT_UP("9000") "SELECT sum(length(upper(content))) FROM read_markdown('big.md'), n",
+         33770},
+        {COUNT_UP("9000") "SELECT count(*) FROM read_markdown('big.md') r, n, "
+                          "md_links(r.content || n.i)",
+         33780},
+        {COUNT_UP(
+             "9000") "SELECT sum(length(md_stats(content))) FROM read_markdown('big.md'), n",
+         33772},
+        {COUNT_UP("99999") "SELECT length(group_concat(content)) FROM (SELECT i, "
+                           "printf('%.90c', 'x') content FROM n, (SELECT i j FROM n))",
+         100000},
+        {COUNT_UP(
+             "9000") "SELECT sum(length(strftime(replace(hex(zeroblob(200000)), '0', '%J'), "
+                     "'now', n.i || ' seconds'))) FROM n",
+         20},
+        {COUNT_UP("90000") "SELECT count(*) FROM read_markdown('**') a, read_markdown('**') b, "
+                           "n, n m",
+         100000},
+        {COUNT_UP("9000") "SELECT json_array_length(json_group_array(content)) FROM "
+                          "(SELECT n.i, 'x' content FROM n, n b, n c)",
+         100000},
+        {COUNT_UP("9000") "SELECT sum(trim(content, 'bcdefghijklmnopqrstuvwxyza') = '') FROM "
+                          "read_markdown('big.md'), n",
+         33771},
     };
     add_big_note(f);
-    test_clock_set_step(CLOCK_MONOTONIC_COARSE, LOOK_MS);
     for (size_t i = 0; i < NG_COUNT(statements); i++) {
-        struct outcome outcome =
-            run(f, statements[i], (struct page){10, 0, 100000, SHORT_MS, 0});
-        if (outcome.rc != NG_EQUERYTIMEOUT) {
-            print_error("%s: %d %s\n", statements[i], outcome.rc, outcome.message);
-        }
-        assert_int_equal(outcome.rc, NG_EQUERYTIMEOUT);
-        assert_non_null(strstr(outcome.message, "timed out after 0.3s"));
-        done(&outcome);
+        expect_timeout(f, statements[i].sql, statements[i].reading);
     }
-    test_clock_set_step(CLOCK_MONOTONIC_COARSE, 0);
+}
+
+#define LONG_A "printf('%.3000000c', 'a')"
+#define MANY(text) "replace(printf('%.1000c', 'a'), 'a', " text ")"
+
+/* One call of a function, or one table, in which the time ends: outside of it the clock is read
+ * less often. */
+static void test_endless_inside(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const statements[] = {
+        "SELECT " LONG_A " LIKE '%a%a%a%a%a%a%a%a%a%a%ab'",
+        "SELECT " LONG_A " GLOB '*[a]?????????????????????????????b'",
+        "SELECT length(replace(" LONG_A ", 'a', 'b'))",
+        "SELECT trim(" LONG_A ", 'bcdefghijklmnopqrstuvwxyza')",
+        "SELECT length(printf(" MANY("'%d'") "))",
+    };
+    for (size_t i = 0; i < NG_COUNT(statements); i++) {
+        expect_timeout(f, statements[i], INSIDE_READING);
+    }
 }
 
 /* For a note that is larger than the indexed part, SQL reports that it reads a part. */
@@ -468,6 +517,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_long_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_and_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_endless, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_endless_inside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bombs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cut_content, setup, teardown),

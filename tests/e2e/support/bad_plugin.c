@@ -4,6 +4,7 @@
 #define NG_ABI 1
 #include <notegate/plugin.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 
 static const char until[] =
     "{\"type\":\"object\",\"properties\":{\"until\":{\"type\":\"string\"}}}";
+static const char count[] =
+    "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":\"string\"}}}";
 static const char nothing[] = "{\"type\":\"object\"}";
 
 /* Until the file is there. */
@@ -73,13 +76,22 @@ static int prints_run(void *self, struct ng_call *call, struct ng_str args)
     return ng_reply(call, ng_str_of("done"));
 }
 
-/* Never finished. */
+/* Never finished. The file `count` grows by a byte. */
 static int leaks_run(void *self, struct ng_call *call, struct ng_str args)
 {
+    struct ng_str path = ng_arg_text(call, "count");
+    struct ng_str name = call->host->format(call, "%.*s", (int)path.len, path.data);
     (void)self;
     (void)args;
-    return call->host->defer(call) != NULL ? NG_PENDING
-                                           : ng_fail(call, NG_EFAILED, "no memory");
+    int fd = open(name.data, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || call->host->defer(call) == NULL) {
+        return ng_fail(call, NG_EFAILED, "no file, or no memory");
+    }
+    if (write(fd, "x", 1) != 1) {
+        abort();
+    }
+    close(fd);
+    return NG_PENDING;
 }
 
 /* A descriptor that is not its own, found by its open file. */
@@ -157,7 +169,7 @@ static const struct ng_tool bad_tools[] = {
     {
         .name = "bad_leaks",
         .summary = "Defers its call and never finishes it.",
-        .params = nothing,
+        .params = count,
         .effect = NG_EFFECT_READS,
         .run = leaks_run,
     },

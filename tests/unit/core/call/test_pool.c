@@ -15,6 +15,7 @@
 
 #define QUEUE 20
 #define ORDER_MAX 64
+#define POLITE 20
 
 /* Tasks wait at the gate, come through in the order in which they arrived, and record their
  * order. */
@@ -175,11 +176,68 @@ static void test_one_group_has_half(void **state)
     metrics_free(metrics);
 }
 
+/* One agent always has its half of the queue full of slow tasks of one plugin. While a worker
+ * is left, another agent's tasks wait for none of these. */
+static void test_a_flood_has_not_all_workers(void **state)
+{
+    (void)state;
+    struct turnstile slow = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                             .moved = PTHREAD_COND_INITIALIZER};
+    struct turnstile quick = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                              .moved = PTHREAD_COND_INITIALIZER};
+    struct metrics *metrics = metrics_new();
+    struct pool_group group = {0};
+    struct pool *pool = NULL;
+    assert_int_equal(pool_new(4, QUEUE, metrics, &pool), NG_OK);
+    assert_int_equal(submit_of(pool, &slow, "flood", &group), NG_OK);
+    await_waiting(&slow, 1);
+    for (int i = 0; i < QUEUE / 2; i++) {
+        assert_int_equal(submit_of(pool, &slow, "flood", &group), NG_OK);
+    }
+    for (int i = 0; i < POLITE; i++) {
+        assert_int_equal(submit_of(pool, &slow, "flood", &group), NG_ERATE);
+        assert_int_equal(submit_of(pool, &quick, "polite", &group), NG_OK);
+        let(&quick, 1, 1);
+        assert_int_equal(submit(pool, &quick, "polite"), NG_OK);
+        let(&quick, 1, 1);
+    }
+    assert_int_equal(slow.passed, 0);
+    assert_int_equal(quick.passed, 2 * POLITE);
+    let(&slow, 1 + QUEUE / 2, 1);
+    pool_free(pool);
+    metrics_free(metrics);
+}
+
+/* The same where there is one worker: another agent's tasks wait for the one that it runs. */
+static void test_a_flood_takes_turns(void **state)
+{
+    (void)state;
+    struct turnstile turnstile = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                  .moved = PTHREAD_COND_INITIALIZER};
+    struct metrics *metrics = metrics_new();
+    struct pool *pool = NULL;
+    assert_int_equal(pool_new(1, QUEUE, metrics, &pool), NG_OK);
+    assert_int_equal(submit(pool, &turnstile, "flood"), NG_OK);
+    for (size_t i = 0; i < POLITE; i++) {
+        await_waiting(&turnstile, 1);
+        while (submit(pool, &turnstile, "flood") == NG_OK) {
+        }
+        assert_int_equal(submit(pool, &turnstile, "polite"), NG_OK);
+        let(&turnstile, 2, 1);
+        assert_memory_equal(turnstile.order + 2 * i, "fp", 2);
+    }
+    let(&turnstile, QUEUE / 2, 1);
+    pool_free(pool);
+    metrics_free(metrics);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_lane_has_half),
         cmocka_unit_test(test_one_group_has_half),
+        cmocka_unit_test(test_a_flood_has_not_all_workers),
+        cmocka_unit_test(test_a_flood_takes_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,15 +9,14 @@
 #include "harness.h"
 #include "test_clock.h"
 
-#define AHEAD_MS (200 * DAY_MS)
+#define AHEAD_MS (200 * TEST_CLOCK_DAY_MS)
 #define REVISIONS 6
 
 static int setup(void **state)
 {
     static struct harness harness;
     static const char *const sets[] = {"plugins=notebook", "history.keep=90d", NULL};
-    test_clock_set_ahead(CLOCK_REALTIME, 0);
-    test_clock_set_ahead(CLOCK_BOOTTIME, 0);
+    test_clock_reset();
     harness_open(&harness, sets);
     for (int i = 1; i <= REVISIONS; i++) {
         struct answer answer =
@@ -57,7 +56,7 @@ static void maintain(struct harness *harness)
 {
     struct call *call = harness_new_call(harness);
     call->may_block = true;
-    store_set_keep(harness->gateway->store, 90 * DAY_MS); /* due now */
+    store_set_keep(harness->gateway->store, 90 * TEST_CLOCK_DAY_MS); /* due now */
     assert_int_equal(store_maintain(harness->gateway->store, call), NG_OK);
     call_unref(call);
 }
@@ -112,8 +111,8 @@ static void test_a_clock_that_stays(void **state)
     maintain(harness);
     assert_int_equal(kept(harness), REVISIONS);
     for (int64_t hours = 1; hours <= 24; hours++) {
-        test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS + hours * HOUR_MS);
-        test_clock_set_ahead(CLOCK_BOOTTIME, hours * HOUR_MS);
+        test_clock_set_ahead(CLOCK_REALTIME, AHEAD_MS + hours * TEST_CLOCK_HOUR_MS);
+        test_clock_set_ahead(CLOCK_BOOTTIME, hours * TEST_CLOCK_HOUR_MS);
         assert_int_equal(kept(harness), REVISIONS);
         maintain(harness);
     }
@@ -133,7 +132,7 @@ static void test_stored_answers(void **state)
         .body_hash = ng_str_of("hash"),
         .reply = ng_str_of("reply"),
         .time_ms = now,
-        .expires_ms = now + DAY_MS,
+        .expires_ms = now + TEST_CLOCK_DAY_MS,
     };
     struct ng_answer found;
     assert_int_equal(store_write_answered_wait(store, call, NULL, 0, &answer), NG_OK);
@@ -141,8 +140,8 @@ static void test_stored_answers(void **state)
     maintain(harness);
     test_clock_set_ahead(CLOCK_REALTIME, 0);
     assert_int_equal(store_answer(store, call, answer.scope, &found), NG_OK);
-    test_clock_set_ahead(CLOCK_REALTIME, 2 * DAY_MS);
-    test_clock_set_ahead(CLOCK_BOOTTIME, 2 * DAY_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, 2 * TEST_CLOCK_DAY_MS);
+    test_clock_set_ahead(CLOCK_BOOTTIME, 2 * TEST_CLOCK_DAY_MS);
     maintain(harness);
     test_clock_set_ahead(CLOCK_REALTIME, 0);
     assert_int_equal(store_answer(store, call, answer.scope, &found), NG_ENOTFOUND);
