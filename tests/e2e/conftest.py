@@ -43,6 +43,20 @@ CRASHES = [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -si
 LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
+def share_authorities():
+    """One context of TLS for all clients of httpx that name none: to read all authorities takes longer than to start a gateway."""
+    make = httpx.create_ssl_context
+    shared = make(trust_env=False)
+
+    def context(verify=True, cert=None, trust_env=True):
+        return shared if verify is True and cert is None else make(verify, cert, trust_env)
+
+    httpx._transports.default.create_ssl_context = context
+
+
+share_authorities()
+
+
 def pytest_xdist_make_scheduler(config, log):
     """A file is run by one process. Files with kernels are one scope: kernels, their supervisors and what they compute would be more
     load than two processors have."""

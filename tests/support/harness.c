@@ -57,6 +57,7 @@ static size_t harness_shared(const struct harness *harness, struct shared_sets *
     sets[count++] = "journal=redis";
     sets[count++] = shared->redis_uri;
     sets[count++] = shared->prefix;
+    sets[count++] = "redis.timeout=60s"; /* the servers wait for a busy disk */
     return count;
 }
 
