@@ -113,6 +113,7 @@ def test_an_idle_kernel_leaves_its_notebook(pair):
     elsewhere(one.call("runNotebookCells", cellIds=["a"]), pair.name_of(two.gateway))
 
 
+@pytest.mark.long
 def test_its_gateway_is_killed(both):
     one = both.book("n.ipynb", ("a", "x = 5"), ("b", "x = 6; print(x)"))
     two = one.through(both.gateways["two"])
@@ -150,6 +151,7 @@ def test_it_restarts_before_it_is_given_up(both):
     eventually(lambda: two.call("runNotebookCells", cellIds=["a"]).status_code == 200, PATIENCE, "the other's turn")
 
 
+@pytest.mark.long
 def test_it_is_stopped_for_long(both, tmp_path):
     """It finds that its notebook was taken over: its kernel ends, and what its run printed is not saved."""
     go = tmp_path / "go"
@@ -186,6 +188,7 @@ def command_of(process):
         return ""
 
 
+@pytest.mark.long
 def test_many_notebooks_at_once(both):
     """Each is asked for through both gateways at the same time: one of them runs it, and no other kernel is made."""
     books = [both.book(f"n{number}.ipynb", ("a", "import os; print('pid', os.getpid())")) for number in range(NOTEBOOKS)]

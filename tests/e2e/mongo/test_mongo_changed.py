@@ -138,6 +138,7 @@ def test_found_by_its_words(database, gateways):
     assert [hit["notebook_id"] for hit in listed["results"]] == [entry]
 
 
+@pytest.mark.long
 def test_two_gateways_at_once(mongo, database, gateways, tmp_path):  # noqa: F811
     """One revision, one event, whoever reads first."""
     for _ in range(5):
@@ -150,6 +151,7 @@ def test_two_gateways_at_once(mongo, database, gateways, tmp_path):  # noqa: F81
     verified(mongo, database, tmp_path)
 
 
+@pytest.mark.long
 def test_changed_while_it_is_adopted(mongo, database, gateways, tmp_path):  # noqa: F811
     """The other program goes on: nothing of it is overwritten, and its last state is the newest revision."""
     one, _ = gateways

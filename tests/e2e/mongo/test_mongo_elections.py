@@ -91,6 +91,7 @@ def one_order(database, told):
     assert numbered == list(range(numbered[0], numbered[0] + len(numbered)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [step_down, be_unaware, die], ids=lambda how: how.__name__)
 def test_another_primary(mongo, tmp_path, how):  # noqa: F811
     """MongoDB's manual: a client keeps to the member that says it is the primary with the highest election id, and sends

@@ -40,6 +40,7 @@ def ended(proxy, held):  # noqa: F811
     return [one for one in proxy.since(0, "killSessions") if session in [each["id"] for each in one.body["killSessions"]]]
 
 
+@pytest.mark.long
 def test_dead_and_slow_gateways(mongo, proxy, tmp_path):  # noqa: F811
     """Of gateways whose heartbeats stand still another one ends the sessions, and with these the locks on documents. One
     that is dead has made nothing; one that only stood still runs its transaction again and makes its change once.
@@ -97,6 +98,7 @@ def test_sessions_kept(mongo, tmp_path):  # noqa: F811
         assert len(listed) == most and isinstance(listed[-1]["id"], uuid.UUID | bson.Binary), listed[-1]
 
 
+@pytest.mark.long
 def test_many_gateways(mongo, tmp_path):  # noqa: F811
     """A dead gateway is noticed among more living ones than MongoDB's table once had places."""
     database, living = DATABASE + "_many", 200
@@ -120,6 +122,7 @@ RESTORES = 10
 PAGES = 3
 
 
+@pytest.mark.long
 def test_restore_seen_by_a_reader(proxy, tmp_path):  # noqa: F811
     """Lists and searches show the state before or after a restore of several documents, never a mixture.
 

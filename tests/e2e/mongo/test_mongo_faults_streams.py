@@ -101,6 +101,7 @@ def test_only_new_events(proxy, reader):  # noqa: F811
     assert pipeline[1]["$match"]["operationType"] == {"$in": ["insert", "update"]}, pipeline
 
 
+@pytest.mark.long
 def test_trial_of_the_stream(mongo, tmp_path):  # noqa: F811
     """After an outage one operation at a time tries the server. If that is the stream, the others go on as soon as it is open,
     or when it fails: they do not wait for the time limit of an operation."""
@@ -201,6 +202,7 @@ def test_the_relay(proxy, tmp_path):  # noqa: F811
             assert history.json()["revision"] == 1
 
 
+@pytest.mark.long
 def test_lease_in_a_long_round(mongo, proxy, tmp_path):  # noqa: F811
     """A gateway with a long backlog looks at its lease between two scans."""
     database, count = DATABASE + "_lease", 450

@@ -82,6 +82,7 @@ def timeline_is_whole(gateway, busy):
     return not lacking and "backlog" not in told
 
 
+@pytest.mark.long
 def test_a_busy_agent_starves_nobody(mongo, servers, tmp_path):  # noqa: F811
     """Checkpoints, timelines and backups have all that was acknowledged before, and end while the agent writes on."""
     journal = ["journal=redis", f"redis.uri={servers.redis(debian=True).uri}"]
@@ -150,6 +151,7 @@ def of_journal(command):
     return (command.collection or "").startswith("journal_")
 
 
+@pytest.mark.long
 def test_the_default_journal_keeps_up(proxy, tmp_path):  # noqa: F811
     """MongoDB's manual: each command with the write concern `majority` waits for other members. So references are written
     many at a time, with few commands each."""

@@ -59,6 +59,7 @@ def refuses(gateway):
         unavailable(answer)
 
 
+@pytest.mark.long
 def test_killed_restore(mongo, proxy, backup, tmp_path):  # noqa: F811
     database = DATABASE + "_killed"
     killed_restore(proxy, backup, tmp_path, database)

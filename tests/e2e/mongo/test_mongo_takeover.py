@@ -41,6 +41,7 @@ def numbering(proxy, mark=0):  # noqa: F811
     return proxy.since(mark, "insert", "notegate_events")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["killed", "stopped"])
 def test_another_numbers_the_events(mongo, proxy, tmp_path, end):  # noqa: F811
     """MongoDB's manual: an update with a condition is atomic, so of several gateways one takes the lease. After kill -9 that
@@ -93,6 +94,7 @@ def settled(proxy):  # noqa: F811
     return polls if len(polls) == 2 and polls[1].at - polls[0].at > SETTLED_SECONDS else None
 
 
+@pytest.mark.long
 def test_a_stream_wakes_readers(mongo, proxy, tmp_path):  # noqa: F811
     """MongoDB's manual: a change stream tells of changes that a majority has. The event of another gateway is read when the
     stream has told of it, long before the next poll; without an answer of the stream it comes by that poll."""

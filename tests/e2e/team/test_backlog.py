@@ -52,6 +52,7 @@ def test_owner_lacks_plugin_and_setting(start_on, servers):
     assert not other.logged("this one delivers now")
 
 
+@pytest.mark.long
 def test_backlog_of_all(start_on, servers):
     """Each gateway shows the backlog while Redis is away, also one that starts then, and none afterwards."""
     redis = servers.redis()
@@ -72,6 +73,7 @@ def test_backlog_of_all(start_on, servers):
         eventually(lambda gateway=gateway: backlog(gateway) == 0, WAIT, "an empty backlog")
 
 
+@pytest.mark.long
 def test_flushed_with_two(start_on, servers):
     redis = servers.redis()
     journal = ["plugins=agent_notebook", "journal=redis", f"redis.uri={redis.uri}"]
@@ -88,6 +90,7 @@ def test_flushed_with_two(start_on, servers):
     assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
 
 
+@pytest.mark.long
 def test_default_journal(start_on):
     """The journal in the documents: its backlog is shown while it is delivered, and the day keeps the order."""
     gateway = start_on("gateway", "plugins=agent_notebook")

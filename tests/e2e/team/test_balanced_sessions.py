@@ -128,6 +128,7 @@ def test_progress_and_large_answers_pass(team, opened):
         assert text in json.loads(read.json()["result"]["content"][0]["text"])["content"]
 
 
+@pytest.mark.long
 def test_a_client_that_leaves(team, opened):
     """Its connection to the other gateway ends with it; the call goes on, and its answer waits."""
     with At(opened, team.gateways["gateway-2"]) as second:
@@ -312,6 +313,7 @@ def count_sessions(team, name):
     return float(re.search(r"^notegate_mcp_sessions (\S+)$", text, re.M).group(1))
 
 
+@pytest.mark.long
 def test_a_gateway_that_is_stopped(team):
     """SIGSTOP: its connections stay. A request that it may have got is answered 503 when its lease is over; the next one
     finds the session elsewhere. When it goes on, it does not speak for the session any more."""
@@ -354,6 +356,7 @@ def stopped_under_a_session(team):
     return answer.status_code
 
 
+@pytest.mark.long
 def test_a_stream_of_a_gateway_that_was_stopped(team):
     """It ends when its gateway goes on, although nothing is asked there any more: the session is elsewhere."""
     process = team.gateways["gateway-3"].process

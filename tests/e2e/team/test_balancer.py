@@ -259,11 +259,13 @@ def each_restarted(team):
     return watchers
 
 
+@pytest.mark.long
 def test_rolling_restart(team):
     watchers = each_restarted(team)
     assert sum(watcher.streams for watcher in watchers) > WATCHERS
 
 
+@pytest.mark.long
 def test_rolling_restart_of_any_gateway(tmp_path, servers):
     """The load balancer knows nothing of sessions: nearly all of their requests are forwarded."""
     with contextlib.closing(Team(tmp_path, servers, PLUGINS, sticky=False)) as made:

@@ -140,6 +140,7 @@ def test_tasks_are_seen_answered_and_cancelled_everywhere(team, offset):
         eventually(lambda gateway=maker: gateway.in_use("workers") == 0, PATIENCE, "the end of the run")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_a_task_lives_and_dies_with_its_gateway_not_with_a_clock(team, offset):
     wrong = team.start("wrong", offset)

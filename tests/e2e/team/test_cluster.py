@@ -179,6 +179,7 @@ def events(gateway, count, since=0):
         return [(int(event.id), event.json()["id"], event.json()["revision"]) for event in stream.take(count, PATIENCE)]
 
 
+@pytest.mark.long
 def test_events_have_one_order(cluster):
     pages = [create(cluster[number]) for number in range(GATEWAYS)]
     loads = [Load(cluster, page, 8) for page in pages]
@@ -235,6 +236,7 @@ def test_a_killed_gateway(cluster):
     assert [revision for _, _, revision in told] == list(range(1, version + 1))
 
 
+@pytest.mark.long
 @short_timeout
 def test_a_killed_database(cluster):
     page = create(cluster[0])
@@ -253,6 +255,7 @@ def test_a_killed_database(cluster):
     expect_kept(cluster, page, load)
 
 
+@pytest.mark.long
 @short_timeout
 def test_a_frozen_database(cluster):
     page = create(cluster[0])
@@ -276,6 +279,7 @@ def test_a_frozen_database(cluster):
     assert all(lines.count(f"after {number}") >= 1 for number in range(GATEWAYS))
 
 
+@pytest.mark.long
 def test_the_journal_away(cluster):
     page = create(cluster[0])
     cluster.redis.kill()
@@ -351,6 +355,7 @@ def test_the_last_two_keys_at_two_gateways(cluster):
                 eventually(lambda: local.get("/v1/keys").json()["keys"] == [], PATIENCE, "no key")
 
 
+@pytest.mark.long
 @short_timeout
 def test_a_start_without_the_database(cluster):
     page = create(cluster[0])

@@ -269,6 +269,7 @@ def state(gateway, pages):
     return texts, memories(gateway)
 
 
+@pytest.mark.long
 def test_kill_in_a_restore(start_again):
     gateway = start_again()
     pages, checkpoint = fill(gateway)
@@ -324,6 +325,7 @@ def cluster(servers, tmp_path):
             gateway.stop()
 
 
+@pytest.mark.long
 def test_another_gateway_finishes(cluster):
     """The gateway that restores is killed and does not come back: the other one finishes it, or it never began."""
     first, second = cluster

@@ -12,6 +12,7 @@ import time
 
 import httpx
 import pymongo
+import pytest
 from cli_support import notegate
 from conftest import Gateway, eventually, whole
 from mongo_load import SECONDS, append, create, in_a_line, kept, load, read
@@ -91,6 +92,7 @@ def last_used(gateway):
     return max((key.get("last_used", "") for key in json.loads(listed.stdout)["keys"]), default="")
 
 
+@pytest.mark.long
 def test_when_a_key_was_used_last(tmp_path, servers):
     """All gateways see the writes of one; a gateway whose server is away stops all the same."""
     server = servers.mongo()

@@ -47,6 +47,7 @@ def make_pages(gateway, count):
         assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.long
 @KINDS
 def test_flushed_while_idle(servers, start, kind):
     """Nothing is written afterwards: the gateway notices by itself."""
@@ -87,6 +88,7 @@ def empty(redis):
             shutil.rmtree(entry)
 
 
+@pytest.mark.long
 def test_restarted_empty(servers, launch):
     """The whole backlog is shown from the first answer on, by the gateway that runs and by one that starts meanwhile."""
     redis = servers.redis()
@@ -110,6 +112,7 @@ def test_restarted_empty(servers, launch):
     settled(again)
 
 
+@pytest.mark.long
 def test_failed_over_with_loss(servers, start):
     """The replica that took over lacked the newest entries: only those are delivered again."""
     redis = servers.redis()

@@ -102,6 +102,7 @@ def is_replica(server):
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_sentinel_failover_under_load(servers, start, fault):
     group = servers.redis_sentinels()
@@ -164,6 +165,7 @@ def cluster_logged(group):
             for line in node.execute("LRANGE", f"{TAG}daily:{day}", 0, -1)]
 
 
+@pytest.mark.long
 def test_cluster_failover_under_load(servers, start):
     group = servers.redis_cluster(masters=3, replicas=1)
     gateway = start(settings(group.uri, "redis.cluster=true", *PATIENT))
