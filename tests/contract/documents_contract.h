@@ -9,12 +9,13 @@
  * configuration, NULL at the end. Returns the number of failed tests. */
 int documents_contract(const char *module_name, const char *const *sets);
 
-/* One half of the suite: two programs run a slow backend's suite at the same time. */
-enum documents_half {
-    DOCUMENTS_CHANGES, /* changes, and all of it behind the wrapper */
+/* A part of the suite: several programs run a slow backend's suite at the same time. */
+enum documents_part {
+    DOCUMENTS_CHANGES,
+    DOCUMENTS_WRAPPED, /* changes and reads behind the wrapper */
     DOCUMENTS_REST,    /* queries, upkeep, several stores on one database */
 };
-int documents_contract_half(const char *module_name, const char *const *sets,
-                            enum documents_half half);
+int documents_contract_part(const char *module_name, const char *const *sets,
+                            enum documents_part part);
 
 #endif

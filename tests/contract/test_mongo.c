@@ -30,11 +30,26 @@ static void drop_databases(const char *uri)
     mongoc_client_destroy(client);
 }
 
-/* The first argument, if any, is "changes" or "rest" for a half of the suite, or a pattern of
- * test names. */
+static const char *const parts[] = {
+    [DOCUMENTS_CHANGES] = "changes",
+    [DOCUMENTS_WRAPPED] = "wrapped",
+    [DOCUMENTS_REST] = "rest",
+};
+
+static int run(const char *name, const char *const *sets)
+{
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        if (strcmp(name, parts[i]) == 0) {
+            return documents_contract_part("mongo", sets, (enum documents_part)i);
+        }
+    }
+    cmocka_set_test_filter(*name != '\0' ? name : NULL);
+    return documents_contract("mongo", sets);
+}
+
+/* The first argument, if any, is a part of the suite, or a pattern of test names. */
 int main(int argc, char **argv)
 {
-    const char *half = argc > 1 ? argv[1] : "";
     const char *uri = getenv("NOTEGATE_TEST_MONGO_URI");
     static char uri_set[512];
     if (uri == NULL || *uri == '\0') {
@@ -44,15 +59,7 @@ int main(int argc, char **argv)
     (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
     const char *const sets[] = {uri_set, "mongo.database=notegate_test_{store}",
                                 "mongo.timeout=30s", NULL};
-    int failed = 0;
-    if (strcmp(half, "changes") == 0) {
-        failed = documents_contract_half("mongo", sets, DOCUMENTS_CHANGES);
-    } else if (strcmp(half, "rest") == 0) {
-        failed = documents_contract_half("mongo", sets, DOCUMENTS_REST);
-    } else {
-        cmocka_set_test_filter(argc > 1 ? half : NULL);
-        failed = documents_contract("mongo", sets);
-    }
+    int failed = run(argc > 1 ? argv[1] : "", sets);
     drop_databases(uri);
     return failed;
 }
