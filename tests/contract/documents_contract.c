@@ -199,7 +199,8 @@ static void test_large_and_binary(void **state)
     struct fixture *f = *state;
     char *one = malloc(SIZE);
     char *two = malloc(SIZE);
-    assert_true(one != NULL && two != NULL);
+    assert_non_null(one);
+    assert_non_null(two);
     for (size_t i = 0; i < SIZE; i++) {
         one[i] = two[i] = (char)(i * 31 % 251);
     }

@@ -29,19 +29,22 @@ int kit_run(const char *group, const struct CMUnitTest *tests, size_t count);
 void kit_equal(const char *file, int line, uintmax_t a, uintmax_t b);
 void kit_text(const char *file, int line, const char *a, const char *b);
 void kit_bytes(const char *file, int line, const void *a, const void *b, size_t size);
-void kit_true(const char *file, int line, int holds, const char *what);
 
+#define KIT_HOLDS(c, what)                                                                     \
+    ((c) ? (void)0 : kit_fail(__FILE__, __LINE__, "it does not hold that %s", (what)))
+
+/* NOLINTBEGIN(readability-identifier-naming): cmocka's names */
 #define assert_int_equal(a, b)                                                                 \
     kit_equal(__FILE__, __LINE__, (uintmax_t)(intmax_t)(a), (uintmax_t)(intmax_t)(b))
 #define assert_string_equal(a, b) kit_text(__FILE__, __LINE__, (a), (b))
 #define assert_memory_equal(a, b, size) kit_bytes(__FILE__, __LINE__, (a), (b), (size))
-#define assert_true(c) kit_true(__FILE__, __LINE__, (c) ? 1 : 0, #c)
-#define assert_false(c) kit_true(__FILE__, __LINE__, (c) ? 0 : 1, "not " #c)
-#define assert_null(c) kit_true(__FILE__, __LINE__, (c) == NULL, #c " is NULL")
-#define assert_non_null(c) kit_true(__FILE__, __LINE__, (c) != NULL, #c " is not NULL")
+#define assert_true(c) KIT_HOLDS(c, #c)
+#define assert_false(c) KIT_HOLDS(!(c), "not " #c)
+#define assert_null(c) KIT_HOLDS((c) == NULL, #c " is NULL")
+#define assert_non_null(c) KIT_HOLDS((c) != NULL, #c " is not NULL")
 #define assert_in_range(value, least, most)                                                    \
-    kit_true(__FILE__, __LINE__, (value) >= (least) && (value) <= (most),                      \
-             #value " is between " #least " and " #most)
+    KIT_HOLDS((value) >= (least) && (value) <= (most),                                         \
+              #value " is between " #least " and " #most)
 #define fail_msg(...) kit_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define print_message(...) kit_print(__VA_ARGS__)
 #define skip() kit_skip()
@@ -51,5 +54,6 @@ void kit_true(const char *file, int line, int holds, const char *what);
     }
 #define cmocka_run_group_tests_name(group, tests, setup, teardown)                             \
     kit_run((group), (tests), sizeof(tests) / sizeof((tests)[0]))
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif

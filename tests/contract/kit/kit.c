@@ -74,13 +74,6 @@ void kit_bytes(const char *file, int line, const void *a, const void *b, size_t 
     }
 }
 
-void kit_true(const char *file, int line, int holds, const char *what)
-{
-    if (!holds) {
-        kit_fail(file, line, "it does not hold that %s", what);
-    }
-}
-
 static void kit_case(const struct CMUnitTest *test)
 {
     void *state = test->initial_state;
