@@ -134,9 +134,9 @@ class Kernel:
             time.sleep(0.2)
 
     def do_go_on(self):
-        """Numbered lines until the next request is there."""
+        """Numbered lines, one at least, until the next request is there."""
         self.lines = 0
-        while not self.shell.poll(0):
+        while self.lines == 0 or not self.shell.poll(0):
             self.do_stream(f"{self.lines}\n")
             self.lines += 1
 
