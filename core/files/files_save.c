@@ -228,7 +228,7 @@ static bool is_as_read(struct file_op *op, int dir, const char *name)
 
 /* ---- replacing a file */
 
-/* True if `temp` is the open file `put` that was in place, or ours as it was written. */
+/* True if `temp` is `put`, the file that was in place. Ours has to be as it was written. */
 static bool is_out(struct file_op *op, int dir, const char *temp, int put)
 {
     struct file_identity ours;

@@ -44,7 +44,7 @@ LISTENING = re.compile(r"listening on (https?://\S+)")
 
 
 def share_authorities():
-    """One context of TLS for all clients of httpx that name none: to read all authorities takes longer than to start a gateway."""
+    """Clients of httpx that name no TLS context share one: httpx would read all authorities anew for each."""
     make = httpx.create_ssl_context
     shared = make(trust_env=False)
 
@@ -75,7 +75,8 @@ def pytest_configure(config):
 
 
 # Files that take long begin first, longest first, so that a run does not end with one of them alone (pytest-xdist: --no-loadscope-reorder).
-LONG_FILES = ("cells/test_cells_kernels", "team/test_cluster", "keys/test_started_programs", "http/test_odd_arguments",
+LONG_FILES = ("team/test_balancer", "cells/test_cells_kernels", "team/test_redis_topologies", "team/test_cluster",
+              "keys/test_started_programs", "http/test_odd_arguments",
               "cells/test_cells_kernel_stops", "package/test_guides", "team/test_memory", "cells/test_cells_bad_kernels",
               "http/test_openapi_tools", "ops/test_durability", "http/test_http_raw", "cells/test_cells_kernel_ends",
               "package/test_installed", "notes/test_opennotes.", "events/test_events.", "team/test_mongo", "cells/test_cells_files",

@@ -7,8 +7,6 @@
 #include "core/journal/journal.h"
 #include "test_clock.h"
 
-#define DAY_MS TEST_CLOCK_DAY_MS
-
 static void keep(struct bench *bench, int64_t keep_ms)
 {
     struct journal_front *journal = bench->harness.gateway->journal;
@@ -40,18 +38,18 @@ static void test_keep(void **state)
     log_in(bench, "ann");
     (void)ask(bench, "memory_summary", "{\"text\":\"stays\"}");
     const char *first = snapshot(bench, "first");
-    keep(bench, 90 * DAY_MS);
+    keep(bench, 90 * TEST_CLOCK_DAY_MS);
     assert_int_equal(known(bench, "shared"), 1);
     /* A clock that is wrong removes nothing; time that went by does. */
-    test_clock_set_ahead(CLOCK_REALTIME, 200 * DAY_MS);
-    keep(bench, 90 * DAY_MS);
+    test_clock_set_ahead(CLOCK_REALTIME, 200 * TEST_CLOCK_DAY_MS);
+    keep(bench, 90 * TEST_CLOCK_DAY_MS);
     assert_int_equal(known(bench, "shared"), 1);
     test_clock_reset();
-    test_clock_pass(92 * DAY_MS);
+    test_clock_pass(92 * TEST_CLOCK_DAY_MS);
     log_in(bench, "shared");
     keep(bench, 0);
     assert_int_equal(known(bench, "shared"), 2);
-    keep(bench, 90 * DAY_MS);
+    keep(bench, 90 * TEST_CLOCK_DAY_MS);
     assert_int_equal(known(bench, "shared"), 1);
     assert_int_equal(known(bench, "ann"), 0);
     expect_member(ask(bench, "memory_summary", "{}"), "summary", "stays");
