@@ -39,6 +39,8 @@ static const char *const rule_words[] = {
 #undef RULE_WORD
 };
 
+#define WORD_COUNT (NG_COUNT(rule_words) + NG_COUNT(other_words))
+
 /* The type of a keyword's value. */
 enum holds {
     HOLDS_NO_SCHEMA,
@@ -62,26 +64,36 @@ static enum holds holds_of(struct ng_str word)
     return HOLDS_NO_SCHEMA;
 }
 
+static const char *word_at(size_t at)
+{
+    return at < NG_COUNT(rule_words) ? rule_words[at] : other_words[at - NG_COUNT(rule_words)];
+}
+
+static bool is_word(struct ng_str word)
+{
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        if (str_is(word, word_at(i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The keyword that this word is nearly; NULL: it is one, or none of ours. */
 static const char *nearly(struct ng_str word)
 {
     const char *nearest = NULL;
     size_t best = NEAR_MOST + 1;
-    for (size_t i = 0; i < NG_COUNT(rule_words) + NG_COUNT(other_words); i++) {
-        const char *known =
-            i < NG_COUNT(rule_words) ? rule_words[i] : other_words[i - NG_COUNT(rule_words)];
-        if (str_is(word, known)) {
-            return NULL;
-        }
-        size_t distance = edit_distance(word, ng_str_of(known), NEAR_MOST);
+    bool extension = word.len > 1 && word.data[0] == 'x' && word.data[1] == '-';
+    if (extension || word.len < NEAR_LEAST_BYTES || is_word(word)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < WORD_COUNT; i++) {
+        size_t distance = edit_distance(word, ng_str_of(word_at(i)), NEAR_MOST);
         if (distance < best) {
             best = distance;
-            nearest = known;
+            nearest = word_at(i);
         }
-    }
-    bool extension = word.len > 1 && word.data[0] == 'x' && word.data[1] == '-';
-    if (extension || word.len < NEAR_LEAST_BYTES) {
-        return NULL;
     }
     return nearest;
 }

@@ -219,8 +219,7 @@ class Server:
 
 
 # The program of the server for MongoDB's protocol, which tells what its threads are doing on SIGUSR1.
-TELLS = ("import faulthandler, signal, sys; faulthandler.register(signal.SIGUSR1, all_threads=True); "
-         "from secantus.cli import main; sys.exit(main())")
+MONGO_SERVER = SOURCE / "tests" / "support" / "mongo_server.py"
 
 
 def message(name, value, database):
@@ -250,7 +249,7 @@ class MongoServer(Server):
         elif named:
             program = [named]
         else:
-            program = [installed(programs / "python3"), "-c", TELLS]
+            program = [installed(programs / "python3"), str(MONGO_SERVER)]
             installed(programs / "secantusd-py")
         super().__init__("mongo-text" if text else "mongo", place)
         self.text = text

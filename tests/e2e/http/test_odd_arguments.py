@@ -258,6 +258,7 @@ def try_broken(gateway, number, name):
                 assert path.read_bytes() == before, (tool, name)
 
 
+@pytest.mark.long
 def test_broken_notebooks(gateway):
     """All tools of cells on files that are none, or odd ones. Such that look half written are read again, so many at once."""
     with concurrent.futures.ThreadPoolExecutor(len(BROKEN)) as pool:

@@ -135,6 +135,7 @@ def test_times_are_declared_and_are_times(full):
         jsonschema.Draft202012Validator(schemas[f"{tool}_result"], format_checker=formats).validate(result)
 
 
+@pytest.mark.long
 def test_schemathesis_finds_nothing(full, tmp_path):
     """It calls every operation with what fits its description and with what does not, and looks at what comes back."""
     need(SCHEMATHESIS)

@@ -19,6 +19,8 @@ BENCH = SOURCE / "tests" / "bench"
 sys.path.insert(0, str(BENCH))
 import rig  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 # The cache of documents, full, and what waits to be written; several times as much where it piles up.
 READS, READS_MIB = 80000, 160
 BUILD = pathlib.Path(binary()).parent.parent
