@@ -14,7 +14,7 @@
 #define HARNESS_SETS_MAX 64
 #define HARNESS_SHARED_MAX 8
 
-static const char *harness_tmp(void)
+const char *harness_tmp(void)
 {
     const char *dir = getenv("TMPDIR");
     return dir != NULL ? dir : "/tmp";

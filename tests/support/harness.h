@@ -37,6 +37,8 @@ struct answer {
     char *revision_text;
 };
 
+/* The folder of temporary files: TMPDIR, else /tmp. */
+const char *harness_tmp(void);
 /* sets: "key=value" lines, NULL at the end ("plugins=notebook", "documents=memory"); NULL:
  * none. A failure fails the test. */
 void harness_open(struct harness *harness, const char *const *sets);

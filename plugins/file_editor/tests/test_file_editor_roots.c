@@ -16,9 +16,7 @@ static int setup_two(void **state)
 {
     struct test *test = calloc(1, sizeof(*test));
     assert_non_null(test);
-    const char *tmp = getenv("TMPDIR");
-    (void)snprintf(test->roots, sizeof(test->roots), "%s/notegate-roots-XXXXXX",
-                   tmp != NULL ? tmp : "/tmp");
+    (void)snprintf(test->roots, sizeof(test->roots), "%s/notegate-roots-XXXXXX", harness_tmp());
     assert_non_null(mkdtemp(test->roots));
     (void)snprintf(test->root, sizeof(test->root), "%s/a", test->roots);
     (void)snprintf(test->other, sizeof(test->other), "%s/b", test->roots);

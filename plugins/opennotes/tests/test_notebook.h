@@ -28,7 +28,8 @@ struct fixture {
 static inline void fixture_open(struct fixture *fixture)
 {
     memset(fixture, 0, sizeof(*fixture));
-    (void)snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/notegate-notes-XXXXXX");
+    (void)snprintf(fixture->folder, sizeof(fixture->folder), "%s/notegate-notes-XXXXXX",
+                   harness_tmp());
     assert_non_null(mkdtemp(fixture->folder));
     assert_int_equal(chmod(fixture->folder, 0755), 0);
 }

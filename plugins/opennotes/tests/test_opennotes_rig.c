@@ -115,7 +115,7 @@ int setup(void **state)
 {
     struct test *test = calloc(1, sizeof(*test));
     assert_non_null(test);
-    (void)snprintf(test->dir, sizeof(test->dir), "/tmp/opennotes-XXXXXX");
+    (void)snprintf(test->dir, sizeof(test->dir), "%s/opennotes-XXXXXX", harness_tmp());
     assert_non_null(mkdtemp(test->dir));
     *state = test;
     return 0;

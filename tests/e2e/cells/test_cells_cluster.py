@@ -136,6 +136,7 @@ def test_its_gateway_is_killed(both):
     assert two.run("b").startswith("Successfully executed 1 cell(s).\n\n")
 
 
+@pytest.mark.long
 def test_it_restarts_before_it_is_given_up(both):
     """What it had before its end is not its own any more, and nobody waits for that."""
     one = both.book("n.ipynb", ("a", "x = 5"))
@@ -206,6 +207,7 @@ def test_many_notebooks_at_once(both):
             assert book.through(gateway).run("a").startswith("Successfully executed 1 cell(s).\n\n")
 
 
+@pytest.mark.long
 def test_another_folder_at_the_same_path(pair, tmp_path):
     """Notebooks of one path in different folders have nothing to do with each other: gateways may have own disks."""
     pair.start("one")

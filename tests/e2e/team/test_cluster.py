@@ -197,6 +197,7 @@ def test_events_have_one_order(cluster):
     assert events(cluster[1], total - total // 2 - 1, middle) == told[0][total // 2 + 1:]
 
 
+@pytest.mark.long
 def test_references_are_complete(cluster):
     page = create(cluster[0])
     load = Load(cluster, page, 5).end()
@@ -334,6 +335,7 @@ def test_keys_hold_everywhere(cluster):
         eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 401, PATIENCE, "the revocation")
 
 
+@pytest.mark.long
 def test_the_last_two_keys_at_two_gateways(cluster):
     """Each revokes another one at the same time: one key stays."""
     locals_ = [httpx.Client(transport=httpx.HTTPTransport(uds=cluster[number].socket_path), base_url="http://localhost",
