@@ -627,6 +627,7 @@ def memory(gateway, name):
     return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.M).group(1)) * 1024
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["images", "small cells"])
 def test_a_notebook_of_50_megabytes(start, kind):
     """Under a sanitizer a smaller one: its memory and time are its own."""

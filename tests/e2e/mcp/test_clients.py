@@ -15,6 +15,7 @@ import clients  # noqa: E402
 import schemas  # noqa: E402
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["autogen", "crewai"])
 def test_a_framework_lists_calls_and_fails(start, tmp_path, name):
     gateway = start(sets=["auth=on", *clients.settings(tmp_path)])

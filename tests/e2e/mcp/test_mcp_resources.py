@@ -171,6 +171,7 @@ def test_two_agents_do_not_see_each_other(start):
     assert "nextCursor" not in page
 
 
+@pytest.mark.long
 def test_pages_are_complete_while_writers_run(start):
     gateway = start()
     agent = Rpc(gateway, "many")

@@ -128,6 +128,7 @@ def walks(proxy, since):  # noqa: F811
             if one.body.get("sort") == {"_id": 1} and set(one.body["filter"]) <= {"_id"}]
 
 
+@pytest.mark.long
 def test_pages_of_large_documents(mongo, proxy, tmp_path):  # noqa: F811
     """Documents are walked in pages of a few megabytes, and a backup asks for their versions alone."""
     database, count, size = DATABASE + "_large", 10, 1 << 20

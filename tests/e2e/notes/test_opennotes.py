@@ -398,6 +398,7 @@ def real_notes(root):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("root", trees(), ids=str)
 def test_installed_packages(start, root):
     """A complete tree from real use: notes, words and links agree with the counts of another program."""

@@ -128,6 +128,7 @@ def texts():
     return [maker.document() for _ in range(GENERATED)] + list(found())
 
 
+@pytest.mark.long
 def test_front_matter_is_read_as_another_parser_reads_it(start, texts, tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()

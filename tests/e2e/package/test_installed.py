@@ -11,6 +11,8 @@ import pytest
 from conftest import SOURCE, binary
 from installed_support import DATA, Machine, build_package, run
 
+pytestmark = pytest.mark.long
+
 BUILD = pathlib.Path(binary()).resolve().parents[1]
 USERS = ("root", "notegate", "ada", "bob")
 FOLDERS = ("/", "/root", "/tmp")

@@ -109,6 +109,7 @@ def settled(redis, writers):
     return all(actions[writer.key["notebook_id"]] == 1 for writer in writers)
 
 
+@pytest.mark.long
 def test_away_for_thousands(servers, tmp_path):
     """Redis is away for thousands of writes, and the gateway is killed twice among them."""
     redis = servers.redis()
