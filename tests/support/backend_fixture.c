@@ -13,7 +13,6 @@
 
 #include "core/base/str.h"
 #include "core/host/host.h"
-#include "harness.h"
 
 #define SETS_MAX 8
 #define SET_BYTES 640
@@ -71,12 +70,13 @@ void fixture_load(struct fixture *fixture, const char *module_name, const char *
     struct buf error;
     size_t count = 0;
     unsigned number = atomic_fetch_add(&store_count, 1);
+    const char *tmp = getenv("TMPDIR");
     assert_int_equal(loader_default_folders(NG_KIND_DOCUMENTS, folder, sizeof(folder)), NG_OK);
     memset(fixture, 0, sizeof(*fixture));
     fixture->module_name = module_name;
     fixture->sets = sets;
     (void)snprintf(fixture->dir, sizeof(fixture->dir), "%s/notegate-store-XXXXXX",
-                   harness_tmp());
+                   tmp != NULL ? tmp : "/tmp");
     assert_non_null(mkdtemp(fixture->dir));
     (void)snprintf(data_dir, sizeof(data_dir), "data_dir=%s", fixture->dir);
     all[count++] = data_dir;
