@@ -218,8 +218,8 @@ class Server:
         self.process = None
 
 
-# The program of the server for MongoDB's protocol, which tells what its threads are doing on SIGUSR1.
-MONGO_SERVER = SOURCE / "tests" / "support" / "mongo_server.py"
+# Starts SecantusDB.
+MONGO_PROGRAM = SOURCE / "tests" / "support" / "mongo_server.py"
 
 
 def message(name, value, database):
@@ -249,7 +249,7 @@ class MongoServer(Server):
         elif named:
             program = [named]
         else:
-            program = [installed(programs / "python3"), str(MONGO_SERVER)]
+            program = [installed(programs / "python3"), str(MONGO_PROGRAM)]
             installed(programs / "secantusd-py")
         super().__init__("mongo-text" if text else "mongo", place)
         self.text = text
