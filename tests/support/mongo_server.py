@@ -10,10 +10,10 @@ from secantus.cli import main
 
 
 def mend_create_collection():
-    """createIndexes makes a collection outside any transaction, and holds the lock of the whole store meanwhile. Where an insert makes
-    the same collection, WiredTiger repeats the write until the insert's transaction ends, and that one waits for the lock: for good.
-    MongoDB waits for the insert. So does this: it tries the write in a transaction first, which does not repeat it, and lets go of the lock
-    while it is refused."""
+    """createIndexes writes the row of a new collection outside any transaction, with the lock of the whole store. If a transaction has
+    written that row already, WiredTiger retries the write until that transaction ends, and that transaction waits for the lock: a deadlock.
+    MongoDB waits for the transaction. So this tries the write in a transaction of its own first: a conflict is an error there, the lock is
+    released, and _retry_write_conflicts calls again."""
     make = storage.Storage.create_collection
 
     @storage._retry_write_conflicts
