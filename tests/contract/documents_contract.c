@@ -64,16 +64,17 @@ static void make_text(char *text, size_t max, int revision)
 
 static void test_every_revision(void **state)
 {
-    enum { REVISIONS = 300, TEXT = 2048 };
+    enum { REVISIONS = 300, REVISIONS_FEW = 60, TEXT = 2048 };
     struct fixture *f = *state;
+    const int revisions = documents_slow(f) ? REVISIONS_FEW : REVISIONS;
     char before[TEXT] = "";
     char text[TEXT];
-    for (int i = 1; i <= REVISIONS; i++) {
+    for (int i = 1; i <= revisions; i++) {
         make_text(text, sizeof(text), i);
         assert_int_equal(fixture_put(f, "doc", (uint64_t)i - 1, before, text), NG_OK);
         memcpy(before, text, sizeof(before));
     }
-    for (int i = 1; i <= REVISIONS; i++) {
+    for (int i = 1; i <= revisions; i++) {
         struct rows rows;
         make_text(text, sizeof(text), i);
         assert_int_equal(fixture_get(f, "doc", (uint64_t)i, &rows), NG_OK);
@@ -84,7 +85,7 @@ static void test_every_revision(void **state)
         rows_done(&rows);
     }
     struct rows rows;
-    assert_int_equal(fixture_get(f, "doc", REVISIONS + 1, &rows), NG_ENOTFOUND);
+    assert_int_equal(fixture_get(f, "doc", (uint64_t)revisions + 1, &rows), NG_ENOTFOUND);
     assert_int_equal(fixture_get(f, "other", 0, &rows), NG_ENOTFOUND);
     expect_clean(f);
 }
@@ -421,9 +422,9 @@ static void test_cancelled(void **state)
 /* ---- many at once ---- */
 
 #define THREADS 8
-/* Of each thread; behind the wrapper, which adds no concurrency, fewer. */
+/* Of each thread. */
 #define ROUNDS 200
-#define ROUNDS_FEW 25
+#define ROUNDS_FEW 10
 
 struct worker {
     struct fixture fixture; /* shares the store, has its own call */
@@ -463,9 +464,7 @@ static void test_many_writers(void **state)
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     int counts[THREADS] = {0};
-    const bool slow =
-        f->docs == &faulty_documents || (f->docs->flags & NG_DOCUMENTS_SHARED) != 0;
-    const int rounds = slow ? ROUNDS_FEW : ROUNDS;
+    const int rounds = documents_slow(f) ? ROUNDS_FEW : ROUNDS;
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.fixture = *f, .number = i, .rounds = rounds};
         workers[i].fixture.call = NULL;

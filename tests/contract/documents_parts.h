@@ -4,6 +4,7 @@
 #define NOTEGATE_TEST_DOCUMENTS_PARTS_H
 
 #include "backend_fixture.h"
+#include "faulty_backend.h"
 
 int documents_setup(void **state);
 int documents_teardown(void **state);
@@ -20,6 +21,14 @@ static inline struct ng_query documents_query(void)
         .limit = 100,
     };
     return query;
+}
+
+/* Each commit takes milliseconds: a server, or the wrapper with its faults. What is repeated
+ * many times for the sake of files is repeated less there. */
+static inline bool documents_slow(const struct fixture *fixture)
+{
+    return fixture->docs == &faulty_documents ||
+           (fixture->docs->flags & NG_DOCUMENTS_SHARED) != 0;
 }
 
 int documents_query_contract(void);
