@@ -13,6 +13,7 @@
 
 #define DATABASE_MAX 64
 #define PATIENCE_S 150
+#define NAME_MAX_BYTES 128
 #define DAY_MS INT64_C(86400000)
 
 static const char *const *entry_sets;
@@ -204,6 +205,31 @@ static void wait_until_gone(const char *id)
     assert_null(doc);
 }
 
+/* Whose lease of the relay it is; empty: nobody's. */
+static void lease_owner(char *ret, size_t size)
+{
+    bson_t *lease = find_in("notegate_meta", "relay");
+    bson_iter_t iter;
+    ret[0] = '\0';
+    if (lease != NULL && bson_iter_init_find(&iter, lease, "owner")) {
+        (void)snprintf(ret, size, "%s", bson_iter_utf8(&iter, NULL));
+    }
+    bson_destroy(lease);
+}
+
+static void wait_for_lease(const char *former_owner)
+{
+    char owner[NAME_MAX_BYTES];
+    time_t until = time(NULL) + PATIENCE_S;
+    do {
+        struct timespec step = {0, 100000000};
+        (void)nanosleep(&step, NULL);
+        lease_owner(owner, sizeof(owner));
+    } while ((owner[0] == '\0' || strcmp(owner, former_owner) == 0) && time(NULL) < until);
+    assert_string_not_equal(owner, "");
+    assert_string_not_equal(owner, former_owner);
+}
+
 /* Waits at the first record of an entry until its tombstone has left. */
 static int wait_in_export(void *user, const struct ng_record *record)
 {
@@ -238,12 +264,15 @@ static void test_buried(void **state)
                           .before_json = FIRST,
                           .before_text = ng_str_of("one")};
     /* The tests' own gateway ends, and the one that buries soon has the lease. */
+    char former_owner[NAME_MAX_BYTES];
     fixture_stop(f);
+    lease_owner(former_owner, sizeof(former_owner));
     const char *const sooner[] = {entry_sets[0], entry_sets[1], "mongo.timeout=2s",
                                   "mongo.tombstones=3s", NULL};
     memset(&keeper, 0, sizeof(keeper));
     fixture_open(&keeper, "mongo", sooner);
     assert_int_equal(keeper.docs->declare(keeper.db, fixture_call(&keeper), &snippets), NG_OK);
+    wait_for_lease(former_owner);
     assert_int_equal(fixture_start(f), NG_OK);
     fixture_declare(f);
     assert_int_equal(f->docs->declare(f->db, fixture_call(f), &snippets), NG_OK);

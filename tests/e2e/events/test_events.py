@@ -9,6 +9,7 @@ import httpx
 import pytest
 from conftest import binary, environment, eventually
 from events_support import EVENTS, events_url, flood, numbers, raw_stream, read_until, stream, write
+from preload_support import fast  # noqa: F401 (a fixture)
 from sse_support import Stream
 from tls_support import authority  # noqa: F401 (a fixture)
 
@@ -401,8 +402,8 @@ def test_streams_end_cleanly_when_the_gateway_stops(start):
             reader.close()
 
 
-def test_quiet_streams_get_a_comment(gateway):
-    with stream(gateway) as reader:
+def test_quiet_streams_get_a_comment(fast, start):  # noqa: F811
+    with stream(start()) as reader:
         assert reader.comment() == ""
 
 

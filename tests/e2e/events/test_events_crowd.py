@@ -12,6 +12,7 @@ import threading
 import httpx
 from conftest import eventually
 from events_support import EVENTS, flood, numbers, raw_stream, read_until, stream, write
+from preload_support import fast  # noqa: F401 (a fixture)
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 MEMORY_BUDGET = 64 * 1024 * 1024
@@ -176,7 +177,8 @@ def test_streams_are_limited_and_shared(start):
     eventually(lambda: gateway.in_use("streams") == 0)
 
 
-def test_a_client_that_leaves_frees_its_place(gateway):
+def test_a_client_that_leaves_frees_its_place(fast, start):  # noqa: F811
+    gateway = start()
     for leave in (lambda plain: plain.close(), lambda plain: plain.shutdown(socket.SHUT_RDWR)):
         plain = raw_stream(gateway)
         read_until(plain, b": notegate")

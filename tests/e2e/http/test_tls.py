@@ -18,6 +18,7 @@ from conftest import Raw, eventually
 from cryptography import x509
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from preload_support import fast  # noqa: F401 (a fixture)
 from tls_support import authority  # noqa: F401 (a fixture)
 
 TIMEOUT = 120
@@ -283,7 +284,7 @@ def test_silent_and_broken_handshakes_harm_nobody(gateway):
     eventually(lambda: gateway.in_use("connections") <= 1, what="the end of their connections")
 
 
-def test_who_never_asks_is_cut_off(gateway, authority):
+def test_who_never_asks_is_cut_off(fast, gateway, authority):
     """20 s from the connection to the whole head of its first request, encrypted or not begun to be."""
     context = authority.context()
     silent = socket.create_connection((gateway.host, gateway.port))

@@ -17,7 +17,7 @@ import threading
 import pytest
 from cells_support import RUN_SECONDS, Book, guard_of, holder_of, need
 from conftest import LISTENING, STOP_SECONDS, Raw, binary, environment, eventually
-from preload_support import SANITIZED, shim
+from preload_support import SANITIZED, fast, shim  # noqa: F401 (a fixture)
 
 # In the cell: asks over TCP or the Unix socket, prints the status.
 ASK = '''
@@ -271,7 +271,7 @@ def leave_orphans(running, book, tmp_path, count):
     return left
 
 
-def test_orphans_are_reaped(start, tmp_path):
+def test_orphans_are_reaped(fast, start, tmp_path):  # noqa: F811
     """Else each keeps its place in the table of processes for as long as the gateway lives."""
     need("python3")
     running = start(["plugins=cells,notebook"])
@@ -286,7 +286,7 @@ def test_orphans_are_reaped(start, tmp_path):
     assert owner_status(running, "tcp") == 200
 
 
-def test_orphans_are_reaped_between_reloads(start, tmp_path):
+def test_orphans_are_reaped_between_reloads(fast, start, tmp_path):  # noqa: F811
     """Reloads come more often than the gateway looks for orphans."""
     need("python3")
     running = start(["plugins=cells,notebook"])

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from conftest import ANSWER_SECONDS, Gateway, binary, environment, eventually
 from odd import build_plugin
+from preload_support import fast  # noqa: F401 (a fixture)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +143,7 @@ def test_the_standard_output_of_mcp_is_the_protocols(module, tmp_path):
     assert out == "" and "printed by a tool" in err
 
 
-def test_a_start_that_hangs_is_named(module, tmp_path):
+def test_a_start_that_hangs_is_named(fast, module, tmp_path):  # noqa: F811
     process = subprocess.Popen(
         [binary(), "check", "--data-dir", str(tmp_path / "data"), "--set", f"plugins=+{module}", "--set",
          f"bad_plugin.start_until={tmp_path / 'go'}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
@@ -195,7 +196,7 @@ def listening(port):
 
 @pytest.mark.parametrize("what, told", [
     ("eventpoll", "event loop"), ("socket:[{}]", "its listening socket"), ("notegate.lock", "the lock of its data directory")])
-def test_a_gateway_whose_descriptors_are_closed_ends(start, what, told):
+def test_a_gateway_whose_descriptors_are_closed_ends(fast, start, what, told):  # noqa: F811
     """It would stay and serve no client; its service starts it again."""
     gateway = start("log.format=json")
     assert gateway.call("notebook", {"mode": "create", "name": "kept", "newStr": "x"}).status_code == 200

@@ -63,7 +63,7 @@ class Team:
 
 @pytest.fixture
 def team(tmp_path, servers, tasker, monkeypatch):  # noqa: F811
-    shim(monkeypatch, tmp_path, "wall_clock")
+    shim(monkeypatch, tmp_path, "clock")
     made = Team(tmp_path, servers.mongo(), tasker, monkeypatch)
     yield made
     made.stop()

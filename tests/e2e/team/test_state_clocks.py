@@ -14,7 +14,7 @@ PATIENCE = 120
 
 @pytest.mark.plain_build
 def test_state_lives_by_no_clock(tmp_path, servers, monkeypatch):
-    shim(monkeypatch, tmp_path, "wall_clock")
+    shim(monkeypatch, tmp_path, "clock")
     mongo = servers.mongo()
     gateways = []
     try:
