@@ -6,7 +6,7 @@ import time
 
 import httpx
 import pytest
-from cells_support import RUN_SECONDS, book, gateway, waits  # noqa: F401 (fixtures)
+from cells_support import RUN_SECONDS, book, gateway, hasty, waits  # noqa: F401 (fixtures)
 from conftest import eventually
 
 STUBBORN = "import time\nwhile True:\n    try:\n        while True: time.sleep(0.05)\n    except KeyboardInterrupt: print('no', flush=True)"
@@ -29,9 +29,10 @@ def test_time_has_a_limit(book):
     assert answer.status_code == 400 and "3601 s, the most is 3600 s" in answer.text
 
 
-def test_one_that_does_not_let_itself_be_interrupted(book):
-    one = book(("a", STUBBORN), ("b", "'alive'"))
-    said = one.fail("a", status=504, code="TIMEOUT", timeout=8)
+def test_one_that_does_not_let_itself_be_interrupted(hasty):
+    one = hasty(("a", STUBBORN), ("b", "'alive'"))
+    one.run("b")
+    said = one.fail("a", status=504, code="TIMEOUT", timeout=30)
     assert "was interrupted, and is still running: restartKernel ends it" in said
     assert "no" in one.text("a")
     waiting = one.fail("b", status=504, code="TIMEOUT", timeout=1)

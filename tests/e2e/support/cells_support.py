@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from conftest import SOURCE, Gateway, eventually
+from preload_support import FAST, fast_clock
 
 PYTHON = "/usr/bin/python3"
 SPECS = pathlib.Path("/usr/share/jupyter/kernels")
@@ -204,6 +205,15 @@ def book(gateway, request):
         return made[-1]
 
     yield make
+
+
+@pytest.fixture
+def hasty(tmp_path):
+    """hasty(cells, ...): a notebook of a gateway of its own, whose clock is fast; kernels have time to start nevertheless."""
+    with fast_clock(tmp_path):
+        running = cells_gateway(tmp_path / "data", f"cells.start_timeout={60 * FAST}s")
+    yield lambda *cells, **more: Book(running, "hasty.ipynb", cells, **more)
+    assert running.stop() == 0, "".join(running.errors)
 
 
 def waits(path):
