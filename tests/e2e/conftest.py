@@ -19,6 +19,7 @@ import pytest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = SOURCE / "tests" / "e2e" / "support"
 sys.path[:0] = [str(SUPPORT), str(SOURCE / "tests" / "support")]
+from crashes import CRASHES, pytest_runtest_logstart, pytest_runtest_makereport  # noqa: E402,F401 (hooks)
 from servers import servers  # noqa: E402,F401 (a fixture)
 
 # Its gateways keep their documents in MongoDB: nothing to collect in a tree without that backend.
@@ -38,8 +39,6 @@ if os.environ.get("NOTEGATE_TEST_PRESET") == "tsan":
 START_SECONDS = 120
 STOP_SECONDS = 120
 ANSWER_SECONDS = 120
-# Signals of a crash, and the exit code of a sanitizer's report: packaging/test never runs such a test again.
-CRASHES = [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE, 66]
 LISTENING = re.compile(r"listening on (https?://\S+)")
 
 

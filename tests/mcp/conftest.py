@@ -24,6 +24,8 @@ def load_e2e():
 
 
 e2e = load_e2e()
+from crashes import pytest_runtest_logstart, pytest_runtest_makereport  # noqa: E402,F401 (hooks)
+
 # The plugins of tests here: all that are installed, and the fixtures.
 WITH_FIXTURES = ("plugins=+conformance",)
 

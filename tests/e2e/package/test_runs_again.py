@@ -11,7 +11,7 @@ from conftest import SOURCE
 
 TIMEOUT = 600
 KEPT = ("packaging/test", "packaging/packages.sh", "packaging/servers.sh", "CMakePresets.json", "tests/requirements.txt",
-        "tests/support/results.py", "tests/support/servers.py", "tests/mcp/package.json", "tests/mcp/package-lock.json")
+        "tests/support/results.py", "tests/support/crashes.py", "tests/support/servers.py", "tests/mcp/package.json", "tests/mcp/package-lock.json")
 CMAKE = """cmake_minimum_required(VERSION 3.25)
 project(planted NONE)
 enable_testing()
@@ -23,6 +23,12 @@ if [ ! -e "$0.ran" ]; then
     touch "$0.ran"
     eval "$1"
 fi
+"""
+CONFTEST = """import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from crashes import pytest_runtest_logstart, pytest_runtest_makereport  # noqa: E402,F401
 """
 PYTHON = """import pathlib
 import pytest
@@ -45,6 +51,7 @@ def planted(tmp_path):
         shutil.copy(SOURCE / name, root / name)
 
     def plant(text, commands=("true",)):
+        (root / "tests/mcp/conftest.py").write_text(CONFTEST)
         (root / "tests/mcp/test_planted.py").write_text(PYTHON + text)
         programs = ""
         for number, command in enumerate(commands):
@@ -100,6 +107,14 @@ def test_a_crash_of_the_gateway_is_not_run_again(planted):
             "def test_call(request, gateway):\n    request.node.rep = gateway\n    assert not gateway, 'no answer'\n")
     code, said = planted.run("mcp")
     assert code == 1 and said.splitlines()[-2] == "flaky: 0", said
+
+
+@pytest.mark.parametrize("command", ["kill -SEGV $$", "sh -c 'kill -ABRT $$'; exit $?"])
+def test_a_crash_of_what_a_test_starts_is_not_run_again(planted, command):
+    planted("import subprocess\n\n\ndef test_call(request):\n"
+            f"    assert not first(request) or subprocess.run(['sh', '-c', {command!r}]).returncode == 0\n")
+    code, said = planted.run("mcp")
+    assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
 
 
 def test_six_are_more_than_luck(planted):

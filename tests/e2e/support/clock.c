@@ -123,10 +123,17 @@ int getsockopt(int fd, int level, int option, void *restrict ret, socklen_t *res
 
 /* ---- waiting ---- */
 
+/* Longest wait: a moment may be as far as the numbers go. */
+static const int64_t wait_max_s = 1000000;
+
 /* A moment of that clock, on the machine's. */
 static struct timespec until_of(clockid_t clock, const struct timespec *until)
 {
-    int64_t left = until->tv_sec * second + until->tv_nsec - now_ns(clock);
+    int64_t now = now_ns(clock);
+    int64_t left = wait_max_s * second;
+    if (until->tv_sec < now / second + wait_max_s) {
+        left = until->tv_sec * second + until->tv_nsec - now;
+    }
     return time_of(machine_ns(clock) + (left > 0 ? left / rate : 0));
 }
 
@@ -154,13 +161,15 @@ int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
     return next(cond, mutex, clock, &moment);
 }
 
-/* Its clock is known by the size of the number: a day of decades, or since the machine began.
+/* Its clock is known by the size of the number: years since 1970, or since the machine began.
  */
 int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
                            const struct timespec *restrict until)
 {
-    clockid_t clock =
-        until->tv_sec > begun[CLOCK_REALTIME] / second / 2 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+    int64_t today_s = begun[CLOCK_REALTIME] / second;
+    clockid_t clock = until->tv_sec > today_s / 2 && until->tv_sec < 2 * today_s
+                          ? CLOCK_REALTIME
+                          : CLOCK_MONOTONIC;
     struct timespec moment = until_of(clock, until);
     static __typeof__(pthread_cond_timedwait) *next;
     if (next == NULL) {
