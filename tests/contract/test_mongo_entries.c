@@ -401,7 +401,7 @@ int main(void)
     (void)snprintf(uri_set, sizeof(uri_set), "mongo.uri=%s", uri);
     (void)snprintf(database, sizeof(database), "notegate_entries_%ld", (long)getpid());
     (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
-    const char *const sets[] = {uri_set, database_set, "mongo.timeout=30s", NULL};
+    static const char *const sets[] = {uri_set, database_set, "mongo.timeout=30s", NULL};
     const struct CMUnitTest tests[] = {TEST(test_shape), TEST(test_change_and_delete),
                                        TEST(test_buried), TEST(test_deleted_and_hidden),
                                        TEST(test_too_large)};
