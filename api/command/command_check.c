@@ -482,14 +482,17 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     int rc = store_health(gateway->store, call);
-    check_health_line(check, "documents", rc, call, "answers");
     if (rc == NG_OK) {
         call_reset_result(call);
         rc = store_advise(gateway->store, call, check_take_advice, check);
-        if (rc != NG_OK) {
-            check_health_line(check, "documents", rc, call, "");
-        }
     }
+    /* The advice waits for what a start does in the background: now it is known how that ended.
+     */
+    if (rc == NG_OK) {
+        call_reset_result(call);
+        rc = store_health(gateway->store, call);
+    }
+    check_health_line(check, "documents", rc, call, "answers");
     check_journal(check, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (plugins[i]->desc.health == NULL) {

@@ -71,6 +71,12 @@ def test_refused(mongo, proxy, tmp_path):  # noqa: F811
             assert len(tries) >= 3 and tries[-1] - tries[-2] > 0.9, tries
 
 
+def refused_late(command):
+    """After a check has asked for the first time whether the documents answer."""
+    time.sleep(1)
+    return NOT_ALLOWED
+
+
 def test_numbers_wait_for_their_index(mongo, proxy, tmp_path):  # noqa: F811
     """Without the unique index a change could get two numbers: none gets one. The changes are made, and everybody who has to
     know it is told."""
@@ -90,9 +96,12 @@ def test_numbers_wait_for_their_index(mongo, proxy, tmp_path):  # noqa: F811
             assert ready.status_code == 503 and "unique index ref of notegate_events" in ready.text, ready.text
             told = gateway.logged("cannot be created")
             assert len(told) == 1 and "notegate_events" in told[0] and "events wait" in told[0], told
-            checked = notegate("check", "--data-dir", tmp_path / "check", "--set", "documents=mongo", "--set", f"mongo.uri={proxy.uri}",
-                               "--set", f"mongo.database={database}", "--set", "plugins=notebook")
-            assert checked.returncode == 1 and "events wait" in checked.stdout, checked
+            for answer in (NOT_ALLOWED, refused_late):
+                with proxy.fault("createIndexes", "notegate_events", where=is_ref, times=None, answer=answer):
+                    checked = notegate("check", "--data-dir", tmp_path / "check", "--set", "documents=mongo",
+                                       "--set", f"mongo.uri={proxy.uri}", "--set", f"mongo.database={database}",
+                                       "--set", "plugins=notebook")
+                assert checked.returncode == 1 and "events wait" in checked.stdout, checked
             assert content(gateway, "n") == "start\nmore" and not events.count_documents({})
             proxy.remove(fault)
             eventually(lambda: gateway.client.get("/readyz").status_code == 200, SECONDS, "readiness")
