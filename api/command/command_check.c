@@ -46,10 +46,8 @@ struct check {
     struct ng_writer writer;
 };
 
-static void check_line(struct check *check, bool ok, const char *what, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void check_line(struct check *check, bool ok, const char *what, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void
+check_line(struct check *check, bool ok, const char *what, const char *format, ...)
 {
     struct buf text;
     va_list args;
@@ -486,8 +484,7 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
         call_reset_result(call);
         rc = store_advise(gateway->store, call, check_take_advice, check);
     }
-    /* The advice waits for what a start does in the background: now it is known how that ended.
-     */
+    /* Advice waits for the background work of a start, which decides about the health. */
     if (rc == NG_OK) {
         call_reset_result(call);
         rc = store_health(gateway->store, call);

@@ -19,6 +19,7 @@ struct module_run {
 };
 
 /* Of the calling thread; for the functions below only. */
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables) */
 extern _Thread_local struct module_run *module_run_innermost;
 
 /* The calling thread enters and leaves. module NULL: the core's own code, no module is named.

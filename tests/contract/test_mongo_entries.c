@@ -205,7 +205,7 @@ static void wait_until_gone(const char *id)
     assert_null(doc);
 }
 
-/* Whose lease of the relay it is; empty: nobody's. */
+/* The owner of the relay's lease; empty if the lease is free. */
 static void lease_owner(char *ret, size_t size)
 {
     bson_t *lease = find_in("notegate_meta", "relay");

@@ -30,8 +30,8 @@ def pytest_runtest_logstart():
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     report = yield
-    crashed = [process for process in started if process.returncode in CRASHES]
-    if report.failed and crashed and hasattr(report.longrepr, "addsection"):
+    crashed = [process for process in started if process.poll() in CRASHES] if report.failed else []
+    if crashed and hasattr(report.longrepr, "addsection"):
         report.longrepr.addsection("crashes", "\n".join(f"a program crashed: exit code {process.returncode}: {process.args}"
                                                         for process in crashed))
     return report

@@ -31,9 +31,10 @@ static void test_log_and_recall(void **state)
     expect_member(made, "status", "logged");
     struct ng_str id = json_get(made, "memory_id")->text;
     assert_true(id.len >= 12);
-    /* An acknowledged write can be read. */
+    /* An acknowledged write can be read at once. */
     const struct ng_value *found = ask(bench, "memory_recall", "{\"query\":\"database\"}");
     assert_int_equal(number(found, "count"), 1);
+    assert_null(json_get(found, "backlog"));
     const struct ng_value *memory = at(json_get(found, "results"), 0);
     expect_member(memory, "type", "memory");
     expect_member(memory, "content", "The database wants a new index");
@@ -231,6 +232,21 @@ static void *writer_run(void *user)
     return NULL;
 }
 
+/* The events once none waits for the journal: on a slow machine an answer tells of a backlog.
+ */
+static const struct ng_value *all_events(struct bench *bench)
+{
+    enum { TRIES_MAX = 100 };
+    for (int i = 0; i < TRIES_MAX; i++) {
+        const struct ng_value *answer = ask(bench, "memory_timeline", "{\"limit\":1000}");
+        if (json_get(answer, "backlog") == NULL) {
+            return json_get(answer, "events");
+        }
+    }
+    fail_msg("a backlog after %d answers", TRIES_MAX);
+    return NULL;
+}
+
 static void test_many(void **state)
 {
     struct bench *bench = *state;
@@ -244,8 +260,7 @@ static void test_many(void **state)
         (void)pthread_join(threads[i], NULL);
         assert_int_equal(writers[i].failed, 0);
     }
-    const struct ng_value *events =
-        json_get(ask(bench, "memory_timeline", "{\"limit\":1000}"), "events");
+    const struct ng_value *events = all_events(bench);
     assert_int_equal(events->count, WRITERS * EACH);
     /* Each writer's own are in its order, newest first. */
     for (int i = 0; i < WRITERS; i++) {

@@ -86,11 +86,10 @@ static inline int teardown(void **state)
 
 /* ---- helpers ---- */
 
-/* The answer of a call that must succeed. On a slow machine it may tell of a backlog: of
- * memories that are not in the journal yet. */
-static inline const struct ng_value *ask_once(struct bench *bench, const char *agent,
-                                              const char *space, const char *tool,
-                                              const char *args)
+/* The answer of a call that must succeed. */
+static inline const struct ng_value *ask_as(struct bench *bench, const char *agent,
+                                            const char *space, const char *tool,
+                                            const char *args)
 {
     struct answer answer = harness_call_as(&bench->harness, agent, space, tool, args);
     const struct ng_value *body = NULL;
@@ -101,23 +100,6 @@ static inline const struct ng_value *ask_once(struct bench *bench, const char *a
     struct ng_str copy = arena_copy(&bench->arena, str_make(answer.text, answer.text_len));
     assert_int_equal(json_parse(&bench->arena, copy, JSON_DEPTH_DEFAULT, &body, &error), NG_OK);
     answer_free(&answer);
-    return body;
-}
-
-/* Asked again while there is a backlog; each call waits for it. */
-static inline const struct ng_value *ask_as(struct bench *bench, const char *agent,
-                                            const char *space, const char *tool,
-                                            const char *args)
-{
-    enum { BACKLOG_TRIES = 100 };
-    const struct ng_value *body = NULL;
-    for (int i = 0; i < BACKLOG_TRIES; i++) {
-        body = ask_once(bench, agent, space, tool, args);
-        if (json_get(body, "backlog") == NULL) {
-            return body;
-        }
-    }
-    fail_msg("%s %s: a backlog for good", tool, args);
     return body;
 }
 

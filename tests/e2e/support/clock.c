@@ -30,7 +30,7 @@ enum {
 static const int64_t second = 1000000000;
 static int64_t rate = 1;
 static int64_t offset;
-/* What each clock said when the program began. */
+/* Time of each clock of the machine at the start of the program. */
 static int64_t begun[CLOCKS];
 
 static int64_t machine_ns(clockid_t clock)
@@ -54,11 +54,11 @@ static int64_t number(const char *name, int64_t otherwise)
 
 __attribute__((constructor)) static void start(void)
 {
-    if (strcmp(program_invocation_short_name, "notegate") != 0) {
-        return;
-    }
     for (clockid_t clock = 0; clock < CLOCKS; clock++) {
         begun[clock] = machine_ns(clock);
+    }
+    if (strcmp(program_invocation_short_name, "notegate") != 0) {
+        return;
     }
     rate = number("CLOCK_RATE", 1);
     offset = number("CLOCK_OFFSET", 0) * second;
@@ -161,8 +161,7 @@ int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
     return next(cond, mutex, clock, &moment);
 }
 
-/* Its clock is known by the size of the number: years since 1970, or since the machine began.
- */
+/* The size of the number tells its clock: time since 1970, or since the machine's start. */
 int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
                            const struct timespec *restrict until)
 {
