@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""SecantusDB, which speaks MongoDB's protocol, as a program: it tells what its threads do on SIGUSR1, and one fault of its is mended."""
+"""SecantusDB, which speaks MongoDB's protocol, as a program; one fault of its is mended."""
 
-import faulthandler
-import signal
 import sys
 
 from secantus import storage
@@ -34,6 +32,5 @@ def mend_create_collection():
 
 
 if __name__ == "__main__":
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
     mend_create_collection()
     sys.exit(main())

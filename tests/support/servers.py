@@ -27,10 +27,6 @@ STOP_SECONDS = 20
 PORTS = range(20000, 32000)
 PORT_TRIES = 8
 EXECUTE_SECONDS = 30
-# A server that lets a read wait for so long, on a connection of its own, blocks on itself, whatever was asked of it.
-BLOCKED_SECONDS = 60
-LOOK_SECONDS = 5
-TRIES = 2
 
 
 class Missing(Exception):
@@ -162,10 +158,6 @@ class Server:
         """Connections stay open and are accepted; nothing is answered. Returns when each of its threads stands still."""
         freeze(self.process)
 
-    def blocked(self):
-        """Stacks of its threads if it does not answer any more, else None."""
-        return None
-
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)
 
@@ -222,17 +214,9 @@ class Server:
 MONGO_PROGRAM = SOURCE / "tests" / "support" / "mongo_server.py"
 
 
-def message(name, value, database):
-    """A command of MongoDB's protocol with one member, a text or a number, and the database."""
-    typed = (b"\x10", struct.pack("<i", value)) if isinstance(value, int) else (b"\x02", bson_text(value))
-    document = typed[0] + name.encode() + b"\0" + typed[1] + b"\x02$db\0" + bson_text(database) + b"\0"
-    document = struct.pack("<i", len(document) + 4) + document
-    return struct.pack("<iiiiI", 21 + len(document), 1, 0, 2013, 0) + b"\0" + document
-
-
-def bson_text(text):
-    raw = text.encode() + b"\0"
-    return struct.pack("<i", len(raw)) + raw
+# The request `ping` of MongoDB's protocol.
+PING_BODY = b"\x10ping\0\x01\0\0\0\x02$db\0\x06\0\0\0admin\0\0"
+PING = struct.pack("<iiiiIBi", 25 + len(PING_BODY), 1, 0, 2013, 0, 0, len(PING_BODY) + 4) + PING_BODY
 
 
 class MongoServer(Server):
@@ -243,7 +227,6 @@ class MongoServer(Server):
     def __init__(self, text=False, args=(), synced=True, place=None):
         programs = folder() / "venv" / "bin"
         named = os.environ.get("NOTEGATE_TEST_MONGO")
-        self.tells = not text and not named
         if text:
             program = [installed(programs / "nx-27017")]
         elif named:
@@ -271,29 +254,10 @@ class MongoServer(Server):
                         "--log-level", "WARNING", *self.args]
 
     def answers(self):
-        return self._asked(message("ping", 1, "admin"), 5)
-
-    def _asked(self, request, seconds):
-        with socket.create_connection(("127.0.0.1", self.port), seconds) as plain:
-            plain.settimeout(seconds)
-            plain.sendall(request)
+        with socket.create_connection(("127.0.0.1", self.port), 5) as plain:
+            plain.settimeout(5)
+            plain.sendall(PING)
             return b"ok\0" in plain.recv(4096)
-
-    def blocked(self):
-        try:
-            self._asked(message("find", "nothing", "notegate-asks"), BLOCKED_SECONDS)
-            return None
-        except TimeoutError:
-            pass
-        except OSError:
-            return None  # it ended: no block
-        if self.tells:
-            before = self.log.stat().st_size
-            self.process.send_signal(signal.SIGUSR1)
-            end = time.monotonic() + STOP_SECONDS
-            while time.monotonic() < end and self.log.stat().st_size == before:
-                time.sleep(0.1)
-        return self.log.read_text(errors="replace")[-16000:] or "it does not tell"
 
 
 class RedisServer(Server):
@@ -458,9 +422,9 @@ KINDS = {
 
 
 def lend(kinds, stack):
-    """The environment with the servers of these kinds, started at the same time, and the list of these."""
+    """The environment with the servers of these kinds, started at the same time."""
     environment = dict(os.environ)
-    started, faults, servers = [], [], []
+    started, faults = [], []
 
     def start(server, variable):
         try:
@@ -479,14 +443,13 @@ def lend(kinds, stack):
             print(f"servers.py: {missing}; {variable} stays unset", file=sys.stderr)
             continue
         stack.callback(server.close)
-        servers.append(server)
         started.append(threading.Thread(target=start, args=(server, variable)))
         started[-1].start()
     for thread in started:
         thread.join()
     if faults:
         raise SystemExit("servers.py: " + "\n".join(faults))
-    return environment, servers
+    return environment
 
 
 def end_command(process):
@@ -498,42 +461,21 @@ def end_command(process):
     process.wait()
 
 
-def attend(process, servers):
-    """Waits for the command's end. Returns the stacks of a server that deadlocked meanwhile, else None."""
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(LOOK_SECONDS)
-            # A command that failed may have failed because of it.
-            return next(filter(None, (server.blocked() for server in servers)), None) if process.returncode else None
-        for server in servers:
-            told = server.blocked()
-            if told:
-                end_command(process)
-                return told
-
-
-def run(kinds, command, again=False):
-    """The exit code of the command, which ends with us when we are told to end. again: it is run once more, with other
-    servers, where one of those we lent it blocked on itself."""
+def run(kinds, command):
+    """The exit code of the command, which ends with us when we are told to end."""
     def told(number, _frame):
         raise SystemExit(128 + number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, told)
-    for left in reversed(range(TRIES if again else 1)):
-        with contextlib.ExitStack() as stack:
-            environment, servers = lend(kinds, stack)
-            process = subprocess.Popen(command, env=environment)
-            try:
-                doing = attend(process, servers if again else [])
-            except SystemExit:
-                end_command(process)
-                raise
-        if not doing:
-            break
-        print(f"servers.py: a server blocked on itself{', once more with others' if left else ''}. It was at:\n{doing}",
-              file=sys.stderr, flush=True)
-    code = process.returncode
+    with contextlib.ExitStack() as stack:
+        environment = lend(kinds, stack)
+        process = subprocess.Popen(command, env=environment)
+        try:
+            code = process.wait()
+        except SystemExit:
+            end_command(process)
+            raise
     return code if code >= 0 else 128 - code
 
 
@@ -544,11 +486,9 @@ def main():
     runner = actions.add_parser("run", help="servers.py run --redis -- COMMAND")
     for kind, (variable, _) in KINDS.items():
         runner.add_argument(f"--{kind}", action="append_const", dest="kinds", const=kind, help=variable)
-    runner.add_argument("--again", action="store_true", help="run the command once more, with other servers, where one of "
-                                                             "them blocked on itself")
     runner.add_argument("command", nargs="+")
     asked = parser.parse_args()
-    return run(asked.kinds or [], asked.command, asked.again)
+    return run(asked.kinds or [], asked.command)
 
 
 if __name__ == "__main__":

@@ -93,34 +93,3 @@ def test_lent_servers_end_with_their_owner(servers, how):
         process.send_signal(how)
         process.wait(60)
         eventually(lambda: gone(number), 120, "the end of the server")
-
-
-# Freezes the server it was lent, once.
-FREEZE = """
-import os, pathlib, signal, sys, time
-port = os.environ["NOTEGATE_TEST_MONGO_URI"].rsplit(":", 1)[1].split("/")[0]
-mark = pathlib.Path(sys.argv[1])
-with mark.open("a") as tries:
-    tries.write(port + "\\n")
-if len(mark.read_text().splitlines()) > 1:
-    sys.exit(7)
-for place in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-    words = place.read_bytes().split(b"\\0")
-    if b"--port" in words and port.encode() in words:
-        os.kill(int(place.parent.name), signal.SIGSTOP)
-time.sleep(600)
-"""
-
-
-def test_a_server_that_blocks_on_itself_is_replaced(servers, tmp_path):
-    servers.mongo()  # says so where there is none
-    program = ("import sys; sys.path.insert(0, sys.argv[1]); import servers; servers.BLOCKED_SECONDS = 2; "
-               "servers.STOP_SECONDS = 2; "
-               "sys.exit(servers.run(['mongo'], [sys.executable, '-c', sys.argv[2], sys.argv[3]], again=True))")
-    mark = tmp_path / "mark"
-    done = subprocess.run([sys.executable, "-c", program, str(SOURCE / "tests" / "support"), FREEZE, str(mark)],
-                          capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 7, done.stderr
-    assert "blocked on itself, once more with others" in done.stderr
-    first, second = mark.read_text().split()
-    assert first != second
