@@ -203,6 +203,10 @@ class Gateway:
         assert found, f"no notegate_in_use of {name} in:\n{text}"
         return float(found.group(1))
 
+    def counted(self, name):
+        """The sum of a counter over its labels."""
+        return sum(float(value) for value in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", self.client.get("/metrics").text, re.M))
+
     def logged(self, *parts):
         """The lines of the log that have all these parts."""
         return [line for line in list(self.errors) if all(part in line for part in parts)]

@@ -2,14 +2,15 @@
 """Hooks for a conftest.py: a failed test tells which of the programs that it started crashed. packaging/test never runs such a test
 again."""
 
-import signal
 import subprocess
 
 import pytest
 
-SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
-# How a program ends that crashed, itself or below a shell, and after a sanitizer's report (packaging/test).
-CRASHES = [*(-number for number in SIGNALS), *(128 + number for number in SIGNALS), 66]
+from servers import CRASH_SIGNALS
+
+# How a program ends that crashed, itself or below a shell, after a sanitizer's report (packaging/test), and a gateway that a module
+# ended (core/fault/crash.c).
+CRASHES = [*(-number for number in CRASH_SIGNALS), *(128 + number for number in CRASH_SIGNALS), 66, 70]
 
 started = []
 

@@ -27,6 +27,8 @@
 
 static char home[PATH_BYTES];
 
+static const int crash_signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE};
+
 /* ---- the home of all programs ---- */
 
 const char *program_home(void)
@@ -190,6 +192,9 @@ void program_start(struct program *program, const char *words, const char *input
         (void)dup2(program->err, STDERR_FILENO);
         /* Not what this process has of it, nor of other programs: their input would not end. */
         (void)close_range(STDERR_FILENO + 1, ~0U, 0);
+        for (size_t i = 0; i < NG_COUNT(crash_signals); i++) {
+            (void)signal(crash_signals[i], SIG_DFL); /* cmocka goes on with the next test */
+        }
         run_here(words);
     }
     (void)close(in[0]);
@@ -266,6 +271,18 @@ void program_wait_err(const struct program *program, const char *text)
     fail_msg("\"%s\" is not in\n%s", text, err_of(program));
 }
 
+/* A test that fails because of it is not run again (tests/support/results.py). */
+static void tell_crash(int status, const char *err)
+{
+    bool crashed = strstr(err, "Sanitizer") != NULL || strstr(err, ": runtime error: ") != NULL;
+    for (size_t i = 0; i < NG_COUNT(crash_signals); i++) {
+        crashed = crashed || (WIFSIGNALED(status) && WTERMSIG(status) == crash_signals[i]);
+    }
+    if (crashed) {
+        print_error("a program crashed: status %d: %s\n", status, err);
+    }
+}
+
 struct ended program_end(struct program *program, int signal_number)
 {
     struct ended ended = {0};
@@ -282,6 +299,7 @@ struct ended program_end(struct program *program, int signal_number)
     ended.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     ended.out = text_of(&program->lines);
     ended.err = err_of(program);
+    tell_crash(status, ended.err);
     (void)close(program->out);
     (void)close(program->err);
     buf_done(&program->line);

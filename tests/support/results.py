@@ -4,10 +4,10 @@
 
 results.py counts FILE...    passed, failed and skipped cases; a test in a later file replaces that of an earlier one
 results.py again LOG FILE    of the failed tests those that may be run again: a line each, name, TAB, first line of the failure
-results.py failed LOG FILE   all failed tests in that form
+results.py failed LOG FILE...  all failed tests in that form, without those that passed in a later file
 results.py slowest FILE...   the ten slowest tests
 
-A crash and a sanitizer's report are never left to a second run: those tests are not in `again`."""
+A crash, a sanitizer's report and a lost write are never left to a second run: those tests are not in `again`."""
 
 import collections
 import pathlib
@@ -15,9 +15,10 @@ import re
 import sys
 from xml.etree import ElementTree
 
-# In the text of a failure that is no luck: a crash of a program, a sanitizer's report, a test that could not even be read.
+# In the text of a failure that is no luck: a crash of a program, a sanitizer's report, a lost write, a test that could not be read.
 NEVER_AGAIN = re.compile(
     r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|: runtime error: |the gateway crashed|a program crashed: "
+    r"|an acknowledged write was lost|\((?:Aborted|Illegal instruction|Floating point exception)\)|the module ended the process with"
     r"|Segmentation fault|Bus error|core dumped|Test failed with exception|Subprocess aborted|\*\*\*Exception|collection failure"
     r"|worker '\w+' crashed|\*\*\*Not Run")
 # A line of ctest on how a program ended: its name, dots, the state.
@@ -75,11 +76,15 @@ def counts(paths):
     print(*(sum(getattr(test, state) for test in tests.values()) for state in ("passed", "failed", "skipped")))
 
 
-def failed(log, path, only_luck):
+def failed(log, paths, only_luck):
     found = {}
-    for test in tests_of(path, log):
-        if test.failed:  # and where its end fails too, there is another one of that name
-            found.setdefault(test.name, []).append(test)
+    for path in paths:
+        tests = list(tests_of(path, log))
+        for name in {test.name for test in tests}:
+            found.pop(name, None)
+        for test in tests:
+            if test.failed:  # and where its end fails too, there is another one of that name
+                found.setdefault(test.name, []).append(test)
     for name, tests in found.items():
         if not only_luck or not any(NEVER_AGAIN.search(test.text) for test in tests):
             print(name, tests[0].title.strip()[:LINE_MAX], sep="\t")
@@ -97,7 +102,7 @@ def main(what, *paths):
     elif what == "slowest":
         slowest(paths)
     else:
-        failed(pathlib.Path(paths[0]).read_text(errors="replace"), paths[1], what == "again")
+        failed(pathlib.Path(paths[0]).read_text(errors="replace"), paths[1:], what == "again")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ STOP_SECONDS = 20
 PORTS = range(20000, 32000)
 PORT_TRIES = 8
 EXECUTE_SECONDS = 30
+# SIGALRM: a handler of crashes that hangs is ended by it.
+CRASH_SIGNALS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGALRM)
 
 
 class Missing(Exception):
@@ -476,6 +478,8 @@ def run(kinds, command):
         except SystemExit:
             end_command(process)
             raise
+    if -code in CRASH_SIGNALS:
+        print(f"servers.py: a program crashed: signal {-code}", file=sys.stderr)
     return code if code >= 0 else 128 - code
 
 

@@ -214,7 +214,7 @@ def test_a_flood(book):
     text = one.run("a", "b")
     assert len(text) < 12000 and "00000" in text and "Cell b:\n'after'" in text
     lines = one.text("a").split()
-    assert lines == sorted(lines) and lines[0] == "00000" and len(set(lines)) == len(lines) > 1000
+    assert lines == sorted(lines) and lines[0] == "00000" and len(set(lines)) == len(lines) > 1000 // MUCH
 
 
 def test_saved_output_has_a_cap(book):

@@ -107,7 +107,7 @@ def test_nothing_is_lost_or_twice_when_the_gateway_is_killed(start, tmp_path):
         everything = reader.take(len(seen))
         assert reader.waiting() == 0
     assert [(event.id, event.data) for event in seen] == [(event.id, event.data) for event in everything]
-    assert set(acknowledged) <= {event.json()["id"] for event in seen}
+    assert set(acknowledged) <= {event.json()["id"] for event in seen}, "an acknowledged write was lost"
 
 
 # ---- readers that are slow, leave, are too many ----

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import httpx
@@ -286,17 +285,15 @@ def test_a_signal_ends_stdio_though_a_call_is_stuck(stuck, tmp_path):
     words = ["mcp", "--data-dir", tmp_path / "data", "--set", f"plugins=+{stuck}",
              "--set", "shutdown_timeout=300ms", "--set", "limits.call_timeout=5min"]
     ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-           "params": {"name": "stuck", "arguments": {"ms": STUCK_MS}}}
+           "params": {"name": "stuck", "arguments": {"ms": 10 * STUCK_MS}}}
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
     with subprocess.Popen([binary(), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True, env=environment(), cwd=tmp_path) as process:
         process.stdin.write(json.dumps(ask) + "\n" + json.dumps(ping) + "\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 2
-        began = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=STUCK_MS / 1000) == 0
-        assert time.monotonic() - began < STUCK_MS / 2000
+        assert process.wait(timeout=2 * STUCK_MS / 1000) == 0
 
 
 def test_call_timeout(fast, workers):  # noqa: F811
@@ -431,20 +428,19 @@ def test_unknown_tool(gateway, wrong, right):
 
 
 def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
-    gateway.call("notebook", {"mode": "create", "name": "large", "newStr": "z" * 1000000})
+    assert gateway.call("notebook", {"mode": "create", "name": "large", "newStr": "z" * 1000000}).status_code == 200
     body = json.dumps({"mode": "read", "name": "large"}).encode()
+    clients, requests, before = 20, 20, gateway.counted("notegate_calls_total")
     with contextlib.ExitStack() as held:
-        for _ in range(20):
+        for _ in range(clients):
             raw = held.enter_context(gateway.connect())
             raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], body)
-        took = []
+            for _ in range(requests):  # their answers are more than the kernel takes
+                raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], body)
+        eventually(lambda: gateway.counted("notegate_calls_total") >= before + clients, what="the first calls of all of them")
         for n in range(50):
-            began = time.monotonic()
             assert gateway.call("notebook", {"mode": "write", "name": "other", "newStr": f"{n}"}).status_code in (200, 404)
-            took.append(time.monotonic() - began)
-        # Waiting for a client that does not read takes minutes; a busy machine takes a while, too.
-        assert sorted(took)[25] < 10
+        assert gateway.counted("notegate_calls_total") < before + clients * requests, "they do not wait"
     eventually(lambda: gateway.in_use("buffered") == 0, what="all memory given back")
 
 

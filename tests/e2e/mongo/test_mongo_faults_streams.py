@@ -105,7 +105,7 @@ def test_only_new_events(proxy, reader):  # noqa: F811
 def test_trial_of_the_stream(mongo, tmp_path):  # noqa: F811
     """After an outage one operation at a time tries the server. If that is the stream, the others go on as soon as it is open,
     or when it fails: they do not wait for the time limit of an operation."""
-    limit, outages = 10, 4
+    limit, outages = 60, 4
 
     def asked():
         return gateway.call("notebook", {"mode": "read", "name": "n"})

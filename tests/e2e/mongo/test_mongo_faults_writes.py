@@ -5,7 +5,6 @@ database, once."""
 import itertools
 import re
 import threading
-import time
 
 import pymongo
 import pytest
@@ -163,9 +162,7 @@ def test_no_primary(proxy, hasty):
     for one in (other, other + "k"):
         made(create(hasty, one))
     with stepped_down(proxy, 10107, 60):
-        begun = time.monotonic()
         answers = at_once(*everything(hasty, name, other))
-        assert time.monotonic() - begun < 30
         for answer in answers:
             # A change that had been sent when the primary went away may have been made.
             assert answer.status_code == 504 and MAYBE.search(answer.text) or unavailable(answer)

@@ -126,7 +126,7 @@ def test_killed_with_the_answer_still_on_its_way(tmp_path):
     for number in range(1, KILLS + 1):
         with serving(data, args=["--root", str(root)]) as gateway:
             lines = [str(n) for n in range(number)]
-            assert read(gateway) == {"result": "\n".join(lines), "revision": number}
+            assert read(gateway) == {"result": "\n".join(lines), "revision": number}, "an acknowledged write was lost"
             assert file.read_text().split() == lines
             insert = {"command": "insert", "path": str(file), "insert_line": number, "new_str": str(number)}
             calls = [lambda: append(gateway, str(number)), lambda: gateway.call("fileEditor", insert)]
@@ -173,7 +173,8 @@ def test_killed_under_load(tmp_path):
     lines = now["result"].split("\n")
     assert acknowledged
     assert len(set(lines)) == len(lines)
-    assert set(acknowledged) <= set(lines) <= {"first", *sent}
+    assert set(acknowledged) <= set(lines), "an acknowledged write was lost"
+    assert set(lines) <= {"first", *sent}
     assert now["revision"] == len(lines)
     verified(data)
 
@@ -244,6 +245,7 @@ def test_full_disk_and_many_agents(disk):
         filler.unlink()
         assert append(gateway, "after", headers=team).status_code == 200
         now = gateway.call("notebook", {"mode": "read", "name": "n"}, team).json()
+        assert set(acknowledged) <= set(now["result"].split("\n")), "an acknowledged write was lost"
         assert sorted(now["result"].split("\n")) == sorted([*acknowledged, "after"])
         assert now["revision"] == len(acknowledged) + 2
     verified(data)

@@ -2,12 +2,13 @@
 """packaging/test on a tree with planted tests: what fails the first time only is flaky, what fails always is red, and so is a crash."""
 
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import SOURCE
+from conftest import SOURCE, eventually
 
 TIMEOUT = 600
 KEPT = ("packaging/test", "packaging/packages.sh", "packaging/servers.sh", "CMakePresets.json", "tests/requirements.txt",
@@ -117,6 +118,37 @@ def test_a_crash_of_what_a_test_starts_is_not_run_again(planted, command):
     assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
 
 
+@pytest.mark.parametrize("second", ["pytest.skip('no server')", "assert False, 'an acknowledged write was lost'"])
+def test_what_the_second_run_must_not_do(planted, second):
+    planted(f"def test_luck(request):\n    assert not first(request), 'out of luck'\n    {second}\n")
+    code, said = planted.run("mcp")
+    assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
+
+
+def test_a_run_that_broke_off_is_red(planted):
+    root = planted("def test_luck(request):\n    assert not first(request), 'out of luck'\n")
+    (root / "tests/mcp/conftest.py").write_text(CONFTEST + "\n\ndef pytest_unconfigure(config):\n"
+                                                "    if not hasattr(config, 'workerinput'):\n        raise SystemExit(3)\n")
+    code, said = planted.run("mcp")
+    assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
+
+
+def test_a_signal_ends_what_runs(planted, tmp_path):
+    root = planted(f"import os\nimport threading\n\n\ndef test_endless():\n    pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
+                   "    threading.Event().wait()\n")
+    with subprocess.Popen([root / "packaging/test", "mcp"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        number = eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), TIMEOUT, "the test to run")
+        process.terminate()
+        assert process.wait(TIMEOUT) == 143
+        eventually(lambda: not pathlib.Path(f"/proc/{number}").exists(), TIMEOUT, "the end of the test")
+
+
+def test_six_of_two_suites_are_more_than_luck(planted):
+    planted("@pytest.mark.parametrize('number', range(3))\ndef test_luck(request, number):\n    assert not first(request)\n", ["exit 1"] * 3)
+    code, said = planted.run("unit", "mcp")
+    assert code == 1 and "none is run again" in said and said.splitlines()[-2:] == ["flaky: 3", "3 passed, 3 failed, 0 skipped"], said
+
+
 def test_six_are_more_than_luck(planted):
     planted("@pytest.mark.parametrize('number', range(6))\ndef test_luck(request, number):\n    assert not first(request)\n")
     code, said = planted.run("mcp")
@@ -126,7 +158,7 @@ def test_six_are_more_than_luck(planted):
 def test_one_test_many_times(planted):
     planted("def test_luck(request):\n    assert not first(request), 'out of luck 7'\n", ["exit 1"])
     code, said = planted.run("stress", "tests/mcp/test_planted.py::test_luck", "--times", "3", "--hogs", "1")
-    assert code == 1 and "run 1 failed: AssertionError: out of luck 7" in said, said
+    assert code == 1 and "run 1 failed: mcp/test_planted.py::test_luck: AssertionError: out of luck 7" in said, said
     assert said.splitlines()[-1].startswith("tests/mcp/test_planted.py::test_luck: passed 2 of 3 beside 1 process")
     assert planted.run("stress", "tests/mcp/test_planted.py::test_luck", "--times", "2", "--hogs", "0")[0] == 0
     code, said = planted.run("stress", "unit.planted0", "--times", "2", "--hogs", "1")

@@ -174,6 +174,9 @@ int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
     if (next == NULL) {
         *(void **)&next = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
     }
+    if (next == NULL) { /* not x86: there is one version */
+        *(void **)&next = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    }
     return next(cond, mutex, &moment);
 }
 

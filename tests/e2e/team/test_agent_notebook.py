@@ -288,7 +288,7 @@ def test_a_kill_takes_nothing_back(tmp_path):
         for entry in entries:
             lines = set(go(gateway, "notebook_read", **entry)["content"].splitlines())
             missing = {line for name, line in acknowledged if name == entry["notebook_id"]} - lines
-            assert not missing
+            assert not missing, "an acknowledged write was lost"
     last = {entry["notebook_id"]: go(gateway, "notebook_read", **entry)["metadata"]["version"] for entry in entries}
     assert gateway.stop() == 0
     done = subprocess.run([binary(), "verify", "--data-dir", str(data)], capture_output=True, text=True,

@@ -95,7 +95,7 @@ def check(redis, writers):
         found = by_entry[writer.key["notebook_id"]]
         versions = [version for version, _ in found]
         assert versions == list(range(1, len(versions) + 1)), versions
-        assert len(versions) >= writer.acknowledged + 2
+        assert len(versions) >= writer.acknowledged + 2, "an acknowledged write was lost"
         assert [action for _, action in found] == \
             ["created"] + ["updated"] * (len(found) - 2) + ["deleted"], found[-3:]
         names = redis.execute("HGETALL", f"aether:notebook:ref:{writer.key['notebook_id']}")
