@@ -102,7 +102,9 @@ size_t str_find(struct ng_str text, struct ng_str needle, size_t from)
     if (needle.len == 0 || from > text.len || text.len - from < needle.len) {
         return SIZE_MAX;
     }
-    const char *at = memmem(text.data + from, text.len - from, needle.data, needle.len);
+    const char *at = needle.len == 1
+                         ? memchr(text.data + from, needle.data[0], text.len - from)
+                         : memmem(text.data + from, text.len - from, needle.data, needle.len);
     if (at == NULL) {
         return SIZE_MAX;
     }
