@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - the clocks: monotonic for durations (a machine that sleeps counts in the uptime
- * only), Unix time for what people see. */
+/* clock.h - the clocks: monotonic for durations of this process, that since the boot, in which
+ * the sleep of the machine counts, for what other machines wait for, and Unix time for what
+ * people see. */
 #ifndef NOTEGATE_CORE_CLOCK_H
 #define NOTEGATE_CORE_CLOCK_H
 
@@ -22,11 +23,16 @@ static inline struct timespec clock_deadline(int64_t ms)
     return until;
 }
 
-static inline int64_t clock_uptime_ms(void)
+static inline int64_t clock_boot_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t clock_uptime_ms(void)
+{
+    return clock_boot_ns() / 1000000;
 }
 
 static inline int64_t clock_unix_ms(void)

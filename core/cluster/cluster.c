@@ -106,7 +106,7 @@ bool cluster_is_alive(struct cluster *cluster, struct ng_str id)
     if (str_is(id, cluster->id)) {
         return true;
     }
-    int64_t now = clock_monotonic_ns();
+    int64_t now = clock_boot_ns();
     const int64_t lease = atomic_load(&cluster->lease_ns);
     lock_take(&cluster->lock);
     const struct peer *peer = cluster_peer(cluster, id);
@@ -130,8 +130,7 @@ bool cluster_has_lease(const struct cluster *cluster)
         return true;
     }
     int64_t heartbeat = atomic_load(&cluster->heartbeat_ns);
-    return heartbeat != 0 &&
-           clock_monotonic_ns() - heartbeat < atomic_load(&cluster->lease_ns) / 2;
+    return heartbeat != 0 && clock_boot_ns() - heartbeat < atomic_load(&cluster->lease_ns) / 2;
 }
 
 uint64_t cluster_term(const struct cluster *cluster)
@@ -180,7 +179,7 @@ static int poll_row(void *user, const struct ng_doc *row)
     if (peer != NULL && peer->revision != row->revision) {
         cluster_address_take(&peer->address, body);
         peer->revision = row->revision;
-        peer->seen_ns = clock_monotonic_ns();
+        peer->seen_ns = clock_boot_ns();
     }
     if (peer != NULL && peer->poll < poll->number) {
         peer->poll = poll->number;
@@ -246,7 +245,7 @@ static int poll_peers(struct cluster *cluster, struct call *call, struct peer_po
         .limit = CLUSTER_PEERS_MAX * 2,
     };
     int rc = store_query(cluster->gateway->store, call, &query, poll_row, poll, NULL);
-    int64_t now = clock_monotonic_ns();
+    int64_t now = clock_boot_ns();
     if (rc == NG_OK) {
         lock_take(&cluster->lock);
         /* After a gap in polling the leases of the others start again: their heartbeats were
@@ -333,7 +332,7 @@ static int heartbeat_fn(struct ng_call *pub, const struct ng_doc *present,
 
 static int cluster_heartbeat(struct cluster *cluster, struct call *call)
 {
-    int64_t now = clock_monotonic_ns();
+    int64_t now = clock_boot_ns();
     int64_t last = atomic_load(&cluster->heartbeat_ns);
     bool leaves = atomic_load(&cluster->hold.left);
     if (last != 0 && leaves == cluster->hold.told_left &&
@@ -406,7 +405,7 @@ void cluster_each_look(struct cluster *cluster, cluster_step_fn *look, void *use
 
 static int cluster_look(struct cluster *cluster, struct call *call)
 {
-    int64_t begun = clock_monotonic_ns();
+    int64_t begun = clock_boot_ns();
     int rc = NG_OK;
     if (cluster->look != NULL) {
         rc = cluster->look(cluster->look_user, call);
@@ -419,7 +418,7 @@ static int cluster_look(struct cluster *cluster, struct call *call)
 
 void cluster_look_again(struct cluster *cluster, struct call *call)
 {
-    if (cluster == NULL || clock_monotonic_ns() - atomic_load(&cluster->looked_ns) <
+    if (cluster == NULL || clock_boot_ns() - atomic_load(&cluster->looked_ns) <
                                (int64_t)CLUSTER_LOOK_MS * 1000000) {
         return;
     }
@@ -444,11 +443,12 @@ static int cluster_write(struct cluster *cluster, struct call *call)
 
 static int cluster_round(struct cluster *cluster, struct call *call)
 {
-    int64_t begun = clock_monotonic_ns();
+    int64_t begun = clock_boot_ns();
     int64_t deadline = call->deadline_ns;
     /* The first look takes no longer than a heartbeat may wait. */
     call->deadline_ns =
-        i64_min(deadline, begun + atomic_load(&cluster->lease_ns) / CLUSTER_LEASE_HEARTBEATS);
+        i64_min(deadline, clock_monotonic_ns() +
+                              atomic_load(&cluster->lease_ns) / CLUSTER_LEASE_HEARTBEATS);
     int looked = cluster_look(cluster, call);
     struct result told = call->staged;
     call->deadline_ns = deadline;
