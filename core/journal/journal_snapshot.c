@@ -73,12 +73,14 @@ struct ng_query journal_part_query(size_t part, struct ng_str space, uint64_t ge
 }
 
 static int journal_dump_part(struct journal_documents *journal, struct call *call, size_t part,
-                             struct ng_str space, uint64_t generation, struct ng_writer *writer)
+                             struct ng_str space, uint64_t generation, uint64_t *moment,
+                             struct ng_writer *writer)
 {
     struct journal_dump dump = {.writer = writer};
     struct ng_term terms[2];
     struct ng_query query = journal_part_query(part, space, generation, terms);
     query.limit = JOURNAL_DUMP_PAGE;
+    query.moment = moment;
     int rc = NG_OK;
     do {
         dump.rows = 0;
@@ -105,6 +107,7 @@ static int journal_dump_all(struct journal_documents *journal, struct call *call
 {
     struct journal_generation generation;
     struct ng_str summary = {NULL, 0};
+    uint64_t moment = 0; /* of all parts: another gateway may deliver meanwhile */
     int rc = journal_generation_get(journal, call, space, &generation);
     json_object(writer);
     json_name(writer, "format");
@@ -112,7 +115,7 @@ static int journal_dump_all(struct journal_documents *journal, struct call *call
     for (size_t i = 0; rc == NG_OK && i < JOURNAL_PARTS; i++) {
         json_name(writer, journal_parts[i].member);
         json_array(writer);
-        rc = journal_dump_part(journal, call, i, space, generation.number, writer);
+        rc = journal_dump_part(journal, call, i, space, generation.number, &moment, writer);
         json_end(writer);
     }
     if (rc == NG_OK) {
@@ -332,7 +335,7 @@ static int journal_restore_batch(struct journal_documents *journal, struct call 
     size_t count = 0;
     int rc = NG_OK;
     if (batch == NULL) {
-        rc = call_fail(step, NG_EINTERNAL, "out of memory");
+        return call_fail(step, NG_EINTERNAL, "out of memory");
     }
     for (; rc == NG_OK && *at != NULL && count < JOURNAL_BATCH; *at = (*at)->next) {
         struct ng_entry *entry = &batch->entries[count];
