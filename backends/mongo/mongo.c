@@ -80,6 +80,7 @@ static int mongo_open(struct ng_call *call, const struct ng_conf *conf, void **r
     }
     batch_id(db->gateway);
     db->finish_former = former_finish;
+    db->shed = queue_shed;
     if (!last_seq_read(db, &fault) && fault.code == FAULT_UNFIT) {
         rc = ng_fail(call, NG_EINVAL, "%s", fault.text);
         mongo_free(db);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* together.c - tools that change and read several documents of a group in one step, for the
- * histories: a token is appended to each named document, and one query reads all of them. */
+ * histories and the tests of MongoDB: a token is appended to each named document, and one query
+ * reads all of them. */
 #include <notegate/plugin.h>
 #include <string.h>
 
@@ -41,6 +42,17 @@ static int append_change(struct ng_call *call, const struct ng_doc *present,
     return ng_reply(call, append->token);
 }
 
+/* The step depends on this document, and leaves it as it is. */
+static int read_change(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
+{
+    (void)call;
+    (void)present;
+    (void)next;
+    (void)user;
+    return NG_OK;
+}
+
 static int append_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct together_append *append = ng_alloc(call, sizeof(*append));
@@ -62,6 +74,14 @@ static int append_run(void *self, struct ng_call *call, struct ng_str args)
             .key = {ng_str_of(TOGETHER), call->caller->space, append->last},
             .fn = append_change,
             .user = append,
+        };
+    }
+    name = call->host->json_first(ng_arg(call, "unchanged"));
+    for (; name != NULL && count < DOCUMENTS_MAX; name = call->host->json_next(name)) {
+        changes[count++] = (struct ng_change){
+            .size = sizeof(*changes),
+            .key = {ng_str_of(TOGETHER), call->caller->space, call->host->json_text(name)},
+            .fn = read_change,
         };
     }
     return call->host->change(call, changes, count);
@@ -122,6 +142,7 @@ static const struct ng_tool tools[] = {
         .params = "{\"type\":\"object\",\"required\":[\"group\",\"names\",\"token\"],"
                   "\"properties\":{\"group\":{\"type\":\"string\"},"
                   "\"names\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+                  "\"unchanged\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
                   "\"token\":{\"type\":\"string\"}},\"additionalProperties\":false}",
         .run = append_run,
         .effect = NG_EFFECT_WRITES,

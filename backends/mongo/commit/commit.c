@@ -40,23 +40,23 @@ static int touch_absent(struct session *session, const struct put *put, struct f
 }
 
 /* Finds out why the condition did not hold. NG_OK: our own update changed the document. */
-static int put_explain(struct mongo *db, struct session *session, const struct put *put,
+static int put_explain(struct mongo *db, struct session *session, struct put *put,
                        const bson_t *doc, bool unknown, struct fault *fault)
 {
     const struct prepared *prepared = put->prepared;
-    bool landed = doc_is_of(doc, put->batch);
-    if (!landed && put_fits(put, doc)) {
+    put->landed = doc_is_of(doc, put->batch);
+    if (!put->landed && put_fits(put, doc)) {
         relay_kick(db, prepared->collection);
         (void)fault_refuse(fault, NG_EBUSY,
                            "the outbox of this document is full; try again in a moment");
         return NG_PENDING;
     }
-    if (!landed && unknown &&
+    if (!put->landed && unknown &&
         event_is_of(db, session, prepared->collection->name, bytes_str(&prepared->name),
-                    put->first->revision, put->batch, &landed, fault) != NG_OK) {
+                    put->first->revision, put->batch, &put->landed, fault) != NG_OK) {
         return fault->rc;
     }
-    if (landed) {
+    if (put->landed) {
         return NG_OK;
     }
     return fault_refuse(fault, NG_ECONFLICT, "the document is at revision %llu, not %llu",
@@ -155,19 +155,37 @@ static int put_apply(struct mongo *db, struct session *session, struct put *put,
 
 /* ---- the transaction ---- */
 
+/* The puts that change something, or the conditions. *ret_landed: an earlier attempt made one
+ * of them, and with it all others, so that the rest of the step is left out. */
+static int puts_apply(struct session *session, struct change *change, bool conditions,
+                      bool *ret_landed, struct fault *fault)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < change->count && rc == NG_OK && !*ret_landed; i++) {
+        struct put *put = &change->puts[i];
+        if (put_is_condition(put) == conditions) {
+            change->failed = i;
+            put->landed = false;
+            rc =
+                put_apply(change->db, session, put, change->unknown || session->repeats, fault);
+            *ret_landed = put->landed;
+        }
+    }
+    return rc;
+}
+
 static int change_step(struct session *session, void *user, struct fault *fault)
 {
     struct change *change = user;
-    int rc = NG_OK;
+    bool landed = false;
     memset(fault, 0, sizeof(*fault));
     /* The documents first: their states are read by the first operation, so a change of
      * another gateway, or the relay's, seldom comes between. */
-    for (size_t i = 0; i < change->count && rc == NG_OK; i++) {
-        change->failed = i;
-        rc = put_apply(change->db, session, &change->puts[i],
-                       change->unknown || session->repeats, fault);
+    int rc = puts_apply(session, change, false, &landed, fault);
+    if (rc == NG_OK) {
+        rc = puts_apply(session, change, true, &landed, fault);
     }
-    if (rc == NG_OK && change->answer != NULL) {
+    if (rc == NG_OK && change->answer != NULL && !landed) {
         rc = answer_store(session, change->answer, fault);
     }
     return rc;
@@ -197,6 +215,7 @@ static int change_run(struct change *change, bool alone)
                                                   monotonic_ms() < change->until_ms);
          tried++) {
         if (tried > 0) {
+            queue_shed(db);
             back_off(tried);
         }
         rc = txn_run(db, change_step, change, change->until_ms, &change->fault);
@@ -285,7 +304,7 @@ void commit_jobs(struct mongo *db, struct job **jobs, size_t count)
     int rc = change_make(&change, jobs, count);
     if (rc == NG_OK) {
         /* A new entry may have a tombstone elsewhere. */
-        bool alone = job_is_plain(first) &&
+        bool alone = change.count == 1 && job_is_plain(first) &&
                      !(change.puts[0].inserts && change.puts[0].prepared->collection->is_entry);
         rc = change_run(&change, alone);
     }

@@ -41,6 +41,9 @@ static inline bool job_is_plain(const struct job *job)
 int queue_open(struct mongo *db);
 void queue_close(struct mongo *db);
 int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *user);
+/* While the server does not answer: ends the batches that wait for a writer, as all of those
+ * may be with changes that try until their calls end. */
+void queue_shed(struct mongo *db);
 void queue_stats(struct mongo *db, void (*stat)(void *user, const char *name, double value),
                  void *user);
 

@@ -16,6 +16,7 @@ struct put {
     uint64_t outbox_bytes, stamp;
     uint32_t count;
     bool inserts;
+    bool landed;   /* an earlier attempt made it */
     bson_t change; /* the update, or the document to insert */
 };
 

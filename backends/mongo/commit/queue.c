@@ -184,10 +184,19 @@ static void leave_lanes(struct queue *queue, struct job *job)
 static int enqueue(struct mongo *db, struct job *job)
 {
     struct queue *queue = db->queue;
+    struct fault fault;
     int rc = NG_OK;
+    bool is_down = conn_is_down(db);
+    if (is_down) {
+        conn_refuse(db, &fault);
+    }
     lock_take(&queue->lock);
     if (queue->closing) {
         rc = refuse(job->batch, NG_EUNAVAILABLE, "the connection to MongoDB is being closed");
+    } else if (queue->batches > 0 && is_down) {
+        /* It would wait for changes with an unknown outcome, which try until their calls end.
+         */
+        rc = refuse(job->batch, NG_EUNAVAILABLE, "%s", fault.text);
     } else if (queue->batches >= QUEUE_BATCHES_MAX ||
                (queue->batches > 0 && queue->bytes + job->bytes > QUEUE_BYTES_MAX)) {
         rc =
@@ -235,7 +244,7 @@ int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *use
     if (rc != NG_OK) {
         job_free(job);
     }
-    return rc;
+    return rc; /* NOLINT(clang-analyzer-unix.Malloc): the queue has the job */
 }
 
 /* ---- writers ---- */
@@ -280,18 +289,23 @@ static size_t take_ready(struct queue *queue, struct job **ret)
     return count;
 }
 
-static void run(struct mongo *db, struct job **jobs, size_t count)
+static void count_failures(struct mongo *db, struct job *const *jobs, size_t count)
 {
-    if (!is_barrier(jobs[0]->batch)) {
-        commit_jobs(db, jobs, count);
-    }
-    atomic_fetch_add(&db->stat_batches, count);
     for (size_t i = 0; i < count; i++) {
         if (jobs[i]->rc != NG_OK && jobs[i]->rc != NG_ECONFLICT &&
             jobs[i]->rc != NG_EKEYREUSED) {
             atomic_fetch_add(&db->stat_failures, 1);
         }
     }
+}
+
+static void run(struct mongo *db, struct job **jobs, size_t count)
+{
+    if (!is_barrier(jobs[0]->batch)) {
+        commit_jobs(db, jobs, count);
+    }
+    atomic_fetch_add(&db->stat_batches, count);
+    count_failures(db, jobs, count);
 }
 
 /* Leaves the lanes only after done(): until then changes based on these may be queued. */
@@ -309,6 +323,29 @@ static void finish(struct mongo *db, struct job **jobs, size_t count)
     for (size_t i = 0; i < count; i++) {
         job_free(jobs[i]);
     }
+}
+
+void queue_shed(struct mongo *db)
+{
+    struct queue *queue = db->queue;
+    struct job *jobs[GROUP_MAX];
+    struct fault fault;
+    if (!conn_is_down(db)) {
+        return;
+    }
+    conn_refuse(db, &fault);
+    lock_take(&queue->lock);
+    while (!STAILQ_EMPTY(&queue->ready)) {
+        size_t count = take_ready(queue, jobs);
+        lock_release(&queue->lock);
+        for (size_t i = 0; i < count; i++) {
+            jobs[i]->rc = refuse(jobs[i]->batch, fault.rc, "%s", fault.text);
+        }
+        count_failures(db, jobs, count);
+        finish(db, jobs, count);
+        lock_take(&queue->lock);
+    }
+    lock_release(&queue->lock);
 }
 
 static void *writer_main(void *user)

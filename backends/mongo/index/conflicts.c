@@ -59,19 +59,27 @@ static bool drop_one(struct mongo *db, const char *collection, const bson_t *ind
     return false;
 }
 
+/* The indexes of the collection: at most 64, so they come in one batch. Points into the reply.
+ */
+static bool list_indexes(struct mongo *db, const char *collection, bson_t *ret_reply,
+                         bson_t *ret_list)
+{
+    struct fault fault;
+    return op_command(db, NULL, db->database, bson_of("listIndexes:t", collection), ret_reply,
+                      &fault) &&
+           member_doc(ret_reply, "cursor.firstBatch", ret_list);
+}
+
 bool conflict_clear(struct mongo *db, const char *collection, const bson_t *wanted,
                     struct fault *fault)
 {
-    struct fault other;
     bson_t reply, list, index;
     bson_iter_t iter;
     bool dropped = false;
     if (!is_conflict(fault)) {
         return false;
     }
-    if (op_command(db, NULL, db->database, bson_of("listIndexes:t", collection), &reply,
-                   &other) &&
-        member_doc(&reply, "cursor.firstBatch", &list) && bson_iter_init(&iter, &list)) {
+    if (list_indexes(db, collection, &reply, &list) && bson_iter_init(&iter, &list)) {
         while (bson_iter_next(&iter) && iter_doc(&iter, &index)) {
             if (keys_of(&index).text == keys_of(wanted).text) {
                 dropped = drop_one(db, collection, &index, wanted, fault) || dropped;
@@ -80,4 +88,53 @@ bool conflict_clear(struct mongo *db, const char *collection, const bson_t *want
     }
     bson_destroy(&reply);
     return dropped;
+}
+
+/* ---- those that an administrator made ---- */
+
+/* The same members in the same order; the shell writes numbers as doubles. */
+static bool same_keys(const bson_t *one, const bson_t *other)
+{
+    bson_t keys, others;
+    bson_iter_t a, b;
+    if (!member_doc(one, "key", &keys) || !member_doc(other, "key", &others) ||
+        bson_count_keys(&keys) != bson_count_keys(&others) || !bson_iter_init(&a, &keys) ||
+        !bson_iter_init(&b, &others)) {
+        return false;
+    }
+    while (bson_iter_next(&a) && bson_iter_next(&b)) {
+        if (strcmp(bson_iter_key(&a), bson_iter_key(&b)) != 0 ||
+            bson_iter_as_int64(&a) != bson_iter_as_int64(&b)) {
+            return false;
+        }
+    }
+    return member_bool(one, "unique") == member_bool(other, "unique");
+}
+
+/* The keys of a text index are not shown as they were given. */
+static bool is_in(const bson_t *list, const bson_t *wanted)
+{
+    bson_iter_t iter;
+    bson_t index;
+    bool found = false;
+    bool text = keys_of(wanted).text;
+    if (bson_iter_init(&iter, list)) {
+        while (!found && bson_iter_next(&iter) && iter_doc(&iter, &index)) {
+            found = text ? str_equal(member_str(&index, "name"), member_str(wanted, "name"))
+                         : same_keys(&index, wanted);
+        }
+    }
+    return found;
+}
+
+bool indexes_are_there(struct mongo *db, const char *collection, const bson_t *wanted)
+{
+    bson_t reply, list, index;
+    bson_iter_t iter;
+    bool good = list_indexes(db, collection, &reply, &list) && bson_iter_init(&iter, wanted);
+    while (good && bson_iter_next(&iter) && iter_doc(&iter, &index)) {
+        good = is_in(&list, &index);
+    }
+    bson_destroy(&reply);
+    return good;
 }

@@ -15,6 +15,8 @@ void collection_prepare(struct mongo *db, const char *name);
 void indexes_advise(struct mongo *db, ng_finding_fn *advice, void *user);
 /* How many collections lack one, with those of our own as one. */
 size_t indexes_missing(struct mongo *db);
+/* Whether the collection has all these indexes, which may be called otherwise. */
+bool indexes_are_there(struct mongo *db, const char *collection, const bson_t *wanted);
 /* After the server refused an index: drops those of older versions that were in its way. true:
  * try again. The fault names a text index of another program. */
 bool conflict_clear(struct mongo *db, const char *collection, const bson_t *wanted,

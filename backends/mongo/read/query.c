@@ -89,13 +89,17 @@ static int fetch(struct lookup *lookup, uint64_t given, struct docs *page)
 {
     struct fault fault;
     struct session session;
-    docs_clear(page);
-    if (session_begin(lookup->db, SESSION_SNAPSHOT, &session, &fault)) {
-        session.moment = lookup->moment;
-        (void)fetch_in_session(&session, lookup, given, page, &fault);
-        lookup->moment = session.moment;
-        session_end(&session);
-    }
+    uint64_t moment = lookup->moment;
+    uint64_t doubts = atomic_load(&lookup->db->doubts);
+    do {
+        docs_clear(page);
+        if (session_begin(lookup->db, SESSION_SNAPSHOT, &session, &fault)) {
+            session.moment = moment;
+            (void)fetch_in_session(&session, lookup, given, page, &fault);
+            lookup->moment = session.moment;
+            session_end(&session);
+        }
+    } while (fault.rc == NG_OK && moment == 0 && doubts_grew(lookup->db, &doubts));
     if (lookup->call->host->cancelled(lookup->call)) {
         return ng_fail(lookup->call, NG_ECANCELLED, "the query was cancelled");
     }

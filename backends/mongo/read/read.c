@@ -4,14 +4,6 @@
 
 #include <stdio.h>
 
-/* Makes a read of one document wait until a majority has what it shows, and all that
- * was acknowledged before it. So later reads of this member show that, too. */
-static bson_t *linearizable(bson_t *opts)
-{
-    bson_add(opts, "readConcern:{level:t}", MONGOC_READ_CONCERN_LEVEL_LINEARIZABLE);
-    return opts;
-}
-
 int doc_load(struct mongo *db, const struct db_collection *collection, struct ng_str space,
              struct ng_str name, bool confirmed, bson_t **ret, struct fault *fault)
 {
@@ -316,20 +308,13 @@ void event_row(const bson_t *from, struct ng_event *ret)
     ret->data = member_str(from, "data");
 }
 
-/* A new primary does not show all yet that was acknowledged. It does after such a read of the
- * last event: then no other is missing. */
-static int confirm_changes(struct mongo *db, uint64_t since, uint64_t doubts,
-                           struct fault *fault)
+/* A mongos does not tell of an election in the shard that has the events. */
+static int confirm_changes(struct mongo *db, uint64_t since, struct fault *fault)
 {
     uint64_t last = atomic_load(&db->last_seq);
-    uint64_t confirmed = atomic_load(&db->confirmed);
-    if (last <= since || confirmed >= doubts) {
-        return NG_OK;
-    }
-    bson_destroy(op_find_one(db, NULL, OWN_EVENTS, bson_of("_id:u", last),
-                             linearizable(bson_new()), fault));
-    while (fault->rc == NG_OK && confirmed < doubts &&
-           !atomic_compare_exchange_weak(&db->confirmed, &confirmed, doubts)) {
+    if (db->sharded && last > since) {
+        bson_destroy(op_find_one(db, NULL, OWN_EVENTS, bson_of("_id:u", last),
+                                 linearizable(bson_new()), fault));
     }
     return fault->rc;
 }
@@ -351,17 +336,15 @@ int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limi
     struct mongo *db = self;
     struct docs events = {0};
     struct fault fault = {0};
-    uint64_t doubts;
+    uint64_t doubts = atomic_load(&db->doubts);
     int rc;
-    /* The driver sends a read again that a server did not answer: to a new primary, too. */
     do {
         docs_done(&events);
-        doubts = atomic_load(&db->doubts);
-        rc = confirm_changes(db, since, doubts, &fault);
+        rc = confirm_changes(db, since, &fault);
         if (rc == NG_OK) {
             rc = find_changes(db, since, limit, &events, &fault);
         }
-    } while (rc == NG_OK && atomic_load(&db->doubts) != doubts && !call->host->cancelled(call));
+    } while (rc == NG_OK && doubts_grew(db, &doubts) && !call->host->cancelled(call));
     for (size_t i = 0; i < events.count && rc == NG_OK; i++) {
         struct ng_event one;
         event_row(events.list[i], &one);

@@ -191,20 +191,6 @@ static int read_conf(struct mongo *db, struct ng_call *call, const struct ng_con
     return NG_OK;
 }
 
-static void members_changed(const mongoc_apm_topology_changed_t *event)
-{
-    struct mongo *db = mongoc_apm_topology_changed_get_context(event);
-    (void)atomic_fetch_add(&db->doubts, 1);
-}
-
-static void watch_members(struct mongo *db)
-{
-    mongoc_apm_callbacks_t *callbacks = mongoc_apm_callbacks_new();
-    mongoc_apm_set_topology_changed_cb(callbacks, members_changed);
-    (void)mongoc_client_pool_set_apm_callbacks(db->pool, callbacks, db);
-    mongoc_apm_callbacks_destroy(callbacks);
-}
-
 int conn_open(struct mongo *db, struct ng_call *call, const struct ng_conf *conf)
 {
     mongoc_uri_t *uri = NULL;
@@ -251,7 +237,7 @@ int conn_open(struct mongo *db, struct ng_call *call, const struct ng_conf *conf
                        error.message);
     }
     (void)mongoc_client_pool_set_error_api(db->pool, MONGOC_ERROR_API_VERSION_2);
-    watch_members(db);
+    doubts_watch(db);
     if (thread_open(&db->clock_step.thread, clock_step_main, db, &db->clock_step.started) !=
         NG_OK) {
         return ng_fail(call, NG_EINTERNAL, "the threads that use MongoDB cannot be started");
@@ -284,7 +270,7 @@ static bool may_try(struct mongo *db)
 void conn_good(struct mongo *db)
 {
     atomic_store(&db->good_ms, monotonic_ms());
-    if (atomic_load(&db->down_until_ms) != 0) {
+    if (conn_is_down(db)) {
         atomic_store(&db->down_until_ms, 0);
     }
 }
@@ -297,13 +283,23 @@ void conn_down(struct mongo *db, const struct fault *fault)
     atomic_store(&db->down_until_ms, monotonic_ms() + DOWN_MS);
 }
 
+bool conn_is_down(struct mongo *db)
+{
+    return atomic_load(&db->down_until_ms) != 0;
+}
+
+void conn_refuse(struct mongo *db, struct fault *fault)
+{
+    lock_take(&db->down_lock);
+    (void)fault_refuse(fault, NG_EUNAVAILABLE, "%s", db->down_text);
+    lock_release(&db->down_lock);
+}
+
 mongoc_client_t *conn_acquire(struct mongo *db, struct fault *fault)
 {
     memset(fault, 0, sizeof(*fault));
     if (!may_try(db)) {
-        lock_take(&db->down_lock);
-        (void)fault_refuse(fault, NG_EUNAVAILABLE, "%s", db->down_text);
-        lock_release(&db->down_lock);
+        conn_refuse(db, fault);
         return NULL;
     }
     mongoc_client_t *client = mongoc_client_pool_pop(db->pool);
@@ -314,7 +310,9 @@ mongoc_client_t *conn_acquire(struct mongo *db, struct fault *fault)
                            db->where);
         return NULL;
     }
-    if (atomic_load(&db->admission) != ADMIT_DONE && !server_admit(db, client, fault)) {
+    bool admitted =
+        atomic_load(&db->admission) == ADMIT_DONE || server_admit(db, client, fault);
+    if (!admitted || !doubts_settle(db, client, fault)) {
         conn_release(db, client);
         return NULL;
     }

@@ -274,11 +274,19 @@ bson_t *op_find_one(struct mongo *db, struct session *session, const char *colle
                     bson_t *filter, bson_t *opts, struct fault *fault)
 {
     bson_t *found = NULL;
+    uint64_t doubts = atomic_load(&db->doubts);
     if (opts == NULL) {
         opts = bson_new();
     }
     bson_add(opts, "limit:1, singleBatch:T");
-    (void)op_find(db, session, collection, filter, opts, keep_first, &found, fault);
+    do {
+        bson_destroy(found);
+        found = NULL;
+        (void)op_find(db, session, collection, bson_copy(filter), bson_copy(opts), keep_first,
+                      &found, fault);
+    } while (session == NULL && fault->rc == NG_OK && doubts_grew(db, &doubts));
+    bson_destroy(filter);
+    bson_destroy(opts);
     return found;
 }
 

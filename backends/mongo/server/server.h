@@ -116,6 +116,8 @@ struct mongo {
     bool sharded; /* written before the admission ends */
     /* Finishes what an older version left in the database, before the admission ends. */
     bool (*finish_former)(struct session *session, struct fault *fault);
+    /* Before a transaction is tried again: queue_shed(). */
+    void (*shed)(struct mongo *db);
     char *database;
     char gateway[BATCH_ID_MAX]; /* unique to this process */
     int64_t timeout_ms;
@@ -130,9 +132,8 @@ struct mongo {
     char down_text[DB_ERROR_MAX]; /* the error */
     atomic_uint_fast64_t last_stamp;
     atomic_uint_fast64_t last_seq;
-    /* How often the members have changed: the primary may be a new one, which does not show all
-     * that was acknowledged yet. And up to which change it was made to show that. */
-    atomic_uint_fast64_t doubts, confirmed;
+    /* How often the members have changed, and up to which change that is settled (doubts.c). */
+    atomic_uint_fast64_t doubts, settled;
     atomic_bool closing; /* the threads of clock_step, indexes and watch are to end */
     _Atomic(enum ref_index) ref_index;
     atomic_bool half_restored;    /* a restore of another process is not complete */
@@ -161,6 +162,10 @@ void conn_close(struct mongo *db);
 /* NULL on failure, with the fault set. */
 mongoc_client_t *conn_acquire(struct mongo *db, struct fault *fault);
 void conn_release(struct mongo *db, mongoc_client_t *client);
+/* The server does not answer: one operation at a time tries it. */
+bool conn_is_down(struct mongo *db);
+/* The fault of those that do not try it. */
+void conn_refuse(struct mongo *db, struct fault *fault);
 /* Notes that the server has answered. */
 void conn_good(struct mongo *db);
 void conn_down(struct mongo *db, const struct fault *fault);
@@ -175,6 +180,19 @@ void sleep_ms(int64_t ms);
 bool pause_unless(atomic_bool *flag, int64_t ms);
 /* Waits a little longer with each try, with jitter. */
 void back_off(unsigned tried);
+
+/* ---- doubts.c ---- */
+
+/* Counts the changes of the members from now on. */
+void doubts_watch(struct mongo *db);
+/* After such a change: makes the primary show all that was acknowledged. */
+bool doubts_settle(struct mongo *db, mongoc_client_t *client, struct fault *fault);
+/* Whether the members have changed since. The driver sends a read again that a server did not
+ * answer, to a new primary, too: such a read is to be repeated. */
+bool doubts_grew(const struct mongo *db, uint64_t *inout_seen);
+/* Makes a read of one document wait until a majority has what it shows, and all that
+ * was acknowledged before it. So later reads of this member show that, too. */
+bson_t *linearizable(bson_t *opts);
 
 /* ---- clock_step.c ---- */
 
@@ -246,7 +264,8 @@ bool op_delete(struct mongo *db, struct session *session, const char *collection
 typedef int op_each_fn(void *user, const bson_t *doc);
 bool op_find(struct mongo *db, struct session *session, const char *collection, bson_t *filter,
              bson_t *opts, op_each_fn *each, void *user, struct fault *fault);
-/* The first match, destroyed by the caller; NULL without a fault if there is none. */
+/* The first match, destroyed by the caller; NULL without a fault if there is none. Outside of a
+ * session it is what was acknowledged. */
 bson_t *op_find_one(struct mongo *db, struct session *session, const char *collection,
                     bson_t *filter, bson_t *opts, struct fault *fault);
 /* Only in a snapshot. */

@@ -164,6 +164,7 @@ int txn_run(struct mongo *db, txn_fn *step, void *user, int64_t until_ms, struct
             return txn_end(db, fault->rc, maybe, fault);
         }
         atomic_fetch_add(&db->stat_retries, 1);
+        db->shed(db);
         back_off(tried);
     }
 }

@@ -80,6 +80,40 @@ def test_refusal_without_a_majority(proxy, pair):  # noqa: F811
     assert late.call("notebook", change).status_code == 409
 
 
+# ---- reads ----
+
+def test_reads_after_an_election(proxy, pair):  # noqa: F811
+    """A document and a list show what was acknowledged, though the new primary shows less until it was asked for that.
+
+    MongoDB's manual: a linearizable read waits until a majority has what it shows, and shows all that was acknowledged."""
+    late, other, database = pair
+    name, title = next(names), next(names)
+    made(create(late, name))
+    older = database["notebooks"].find_one({"notegate.id": name})
+    made(append(other, name))
+    entry = made(page(other, title=title))["notebook_id"]
+    with stream(late, last=0) as following:  # all events are known: nothing else asks for what was acknowledged
+        while following.next().json()["id"] != entry:
+            pass
+    before = proxy.mark()
+
+    def lags(_command):
+        # Asked under the line's lock, too.
+        return not any(one.reply and one.body.get("readConcern", {}).get("level") == "linearizable" for one in proxy.seen[before:])
+
+    def shows(documents):
+        return lambda _command, reply: {**reply, "cursor": {**reply["cursor"], "firstBatch": documents}}
+
+    with proxy.fault("find", "notebooks", where=lags, times=None, edit=shows([older])), \
+            proxy.fault("find", "pages", where=lags, times=None, edit=shows([])):
+        with stepped_down(proxy, 10107, 0.5):
+            eventually(lambda: not proxy.secondary, SECONDS, "the end of the election")
+        listed = eventually(lambda: (lambda told: told if told.status_code == 200 else None)(
+            late.call("notebook_list", {"collection": "pages", "limit": 100})), SECONDS, "a list")
+        assert title in [one["title"] for one in made(listed)["results"]]
+        assert content(late, name) == "start\nmore"
+
+
 # ---- events ----
 
 def is_first_page(command):

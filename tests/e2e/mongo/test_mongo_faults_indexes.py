@@ -71,6 +71,29 @@ def test_refused(mongo, proxy, tmp_path):  # noqa: F811
             assert len(tries) >= 3 and tries[-1] - tries[-2] > 0.9, tries
 
 
+def test_made_by_an_administrator(mongo, proxy, tmp_path):  # noqa: F811
+    """A user without the right to make indexes uses those that are there.
+
+    MongoDB's manual: createIndexes needs a right of its own, also where the index exists; the shell writes numbers as doubles."""
+    database = DATABASE + "_administrator"
+    with serving(tmp_path, mongo.uri, database=database) as gateway, pymongo.MongoClient(mongo.uri) as client:
+        made(create(gateway, "n"))
+        events = client[database]["notegate_events"]
+        eventually(lambda: events.count_documents({"quiet": False}) == 1 and {"ref", "quiet"} <= index_names(mongo, database, "notegate_events"),
+                   SECONDS, "the indexes")
+        eventually(lambda: "by_updated" in index_names(mongo, database, "notebooks"), SECONDS, "the indexes of notebooks")
+        events.drop_index("ref")
+        client[database].command("createIndexes", "notegate_events", indexes=[{"name": "made_by_hand", "key": {"ref": 1.0}, "unique": True}])
+        with proxy.fault("createIndexes", times=None, answer=NOT_ALLOWED) as fault, \
+                serving(tmp_path, proxy.uri, database=database) as another:
+            made(append(another, "n"))
+            eventually(lambda: events.count_documents({"quiet": False}) == 2, SECONDS, "a number")
+            for collection in ("notegate_events", "notebooks"):
+                eventually(lambda name=collection: any(one.collection == name for one in fault.met), SECONDS, "a refusal")
+            assert another.client.get("/readyz").status_code == 200
+            assert not another.logged("notegate_events cannot be created") and not another.logged("notebooks cannot be created")
+
+
 def refused_late(command):
     """After a check has asked for the first time whether the documents answer."""
     time.sleep(1)

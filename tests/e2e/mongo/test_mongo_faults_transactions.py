@@ -2,10 +2,15 @@
 """Transactions that the server wants again, and commits whose result is unknown: what MongoDB's labels ask of a client."""
 
 import itertools
+import os
+import subprocess
+import threading
 
 import pytest
+from conftest import SOURCE, eventually
 from mongo_proxy import aborted, error, gone
-from mongo_world import append, content, create, hasty, made, mongo, page, patient, proxy, unavailable  # noqa: F401
+from mongo_world import (DATABASE, SECONDS, append, content, create, hasty, made, mongo, page, patient, proxy, serving,  # noqa: F401
+                         unavailable)
 
 names = (f"n{number}" for number in itertools.count())
 TRANSIENT = "TransientTransactionError"
@@ -220,3 +225,45 @@ def test_without_a_key(proxy, hasty):
     assert len(titled(hasty, name)) == 1
     made(page(hasty, title=name))
     assert len(titled(hasty, name)) == 2
+
+
+# ---- a condition ----
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """The module of tests/torture/together.c: steps over several documents."""
+    path = tmp_path_factory.mktemp("together") / "together.so"
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-shared", "-fPIC", "-D_GNU_SOURCE", "-DNG_ABI=1",
+                    "-I", str(SOURCE / "core" / "include"), "-o", str(path),
+                    str(SOURCE / "tests" / "torture" / "together.c")], check=True)
+    return path
+
+
+def test_condition_behind_an_unknown_commit(mongo, proxy, together, tmp_path):  # noqa: F811
+    """A step was made, without an answer, and the server forgot it. A document that it only reads is changed by another gateway
+    before it is sent again: it is not made twice, nor refused.
+
+    MongoDB's manual: NoSuchTransaction (251) behind a commit without an answer does not say that nothing was made."""
+    one, other = next(names), next(names)
+
+    def append_to(gateway, name, token, unchanged=()):
+        return gateway.call("together_append", {"group": "g", "names": [name], "token": token, "unchanged": list(unchanged)})
+
+    def tokens(gateway):
+        return {line.split()[0]: line.split()[2:] for line in made(gateway.call("together_read", {"group": "g"})).splitlines()}
+
+    with serving(tmp_path, proxy.uri, database=DATABASE + "_together", plugins=str(together)) as gateway, \
+            serving(tmp_path, mongo.uri, database=DATABASE + "_together", plugins=str(together)) as another:
+        made(append_to(gateway, one, "first"))
+        made(append_to(gateway, other, "first"))
+        told = []
+        with proxy.fault("commitTransaction", cut="after") as lost, proxy.fault(
+                "commitTransaction", where=lambda _: lost.hits, hold=True, answer=error(251, "no such transaction", [TRANSIENT])) as held:
+            call = threading.Thread(target=lambda: told.append(append_to(gateway, one, "step", [other])))
+            call.start()
+            eventually(lambda: held.hits, SECONDS, "the commit is sent again")
+            made(append_to(another, other, "meanwhile"))
+            proxy.remove(held)
+            call.join()
+        made(told[0])
+        assert tokens(gateway) == {one: ["first", "step"], other: ["first", "meanwhile"]}

@@ -2,6 +2,8 @@
 """Changes that a majority does not confirm, a primary that goes away, lines that break: what is acknowledged is in the
 database, once."""
 
+import concurrent.futures
+import contextlib
 import itertools
 import re
 import threading
@@ -9,8 +11,8 @@ import threading
 import pymongo
 import pytest
 from conftest import eventually
-from mongo_proxy import concern_failed, error, stepped_down
-from mongo_world import (DATABASE, SECONDS, append, at_once, content, create, hasty, made, mongo, page, patient,  # noqa: F401
+from mongo_proxy import GREETINGS, concern_failed, error, stepped_down
+from mongo_world import (DATABASE, SECONDS, append, at_once, content, create, hasty, lined, made, mongo, page, patient,  # noqa: F401
                          proxy, read, serving, unavailable)
 
 names = (f"n{number}" for number in itertools.count())
@@ -128,6 +130,30 @@ def test_deletion_whose_tombstone_left(mongo, proxy, tmp_path):  # noqa: F811
             assert lost.hits
         call.join()
         made(told[0])
+
+
+def test_writes_in_an_outage(mongo, tmp_path):  # noqa: F811
+    """Changes that may have been made try until their calls end, each with a writer of its own. Those that come meanwhile, or wait for
+    a writer, are told that the database is away, and when to come again."""
+    writers = 2
+    with lined(mongo) as line, serving(tmp_path, line.uri, timeout="1s", database=DATABASE + "_outage",
+                                       more=[f"mongo.writers={writers}"]) as gateway:
+        under_way, later = [next(names) for _ in range(writers)], [next(names) for _ in range(4)]
+        for name in [*under_way, *later]:
+            made(create(gateway, name))
+        with concurrent.futures.ThreadPoolExecutor(writers) as pool:
+            with contextlib.ExitStack() as stack:
+                fault = stack.enter_context(line.fault("update", "notebooks", where=puts, times=None, cut="before"))
+                calls = [pool.submit(append, gateway, name) for name in under_way]
+                eventually(lambda: len({str(one.body["updates"][0]["q"]["_id"]) for one in fault.met}) == writers, SECONDS, "the changes are sent")
+                stack.enter_context(line.fault(times=None, cut="before", where=lambda one: one.name not in GREETINGS))
+                for name in later:
+                    unavailable(append(gateway, name))
+                assert not [call for call in calls if call.done()]
+            for call in calls:
+                made(call.result())
+        for name in under_way:
+            assert content(gateway, name) == "start\nmore"
 
 
 # ---- a primary that steps down ----
