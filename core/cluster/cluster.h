@@ -5,7 +5,7 @@
  *
  * Each gateway has an id, kept in its data directory, and sends heartbeats: every few seconds
  * it writes its document in the collection "gateways". If that document does not change for the
- * length of a lease, by the observer's monotonic clock, the lease has expired: the gateway
+ * length of a lease, by the observer's time since its boot, the lease has expired: the gateway
  * counts as dead, and others recover its work. No time of another machine is read. If documents
  * are not shared, there is only the id.
  */

@@ -143,7 +143,7 @@ void cluster_leave(struct cluster *cluster)
 uint64_t cluster_lapses(struct cluster *cluster)
 {
     int64_t lease = atomic_load(&cluster->lease_ns);
-    int64_t now = clock_monotonic_ns();
+    int64_t now = clock_boot_ns();
     lock_take(&cluster->lock);
     int64_t heartbeat = cluster->heartbeat_ns;
     if (heartbeat != 0 && !cluster->hold.lapsed && now - heartbeat >= lease) {

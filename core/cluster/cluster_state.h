@@ -49,7 +49,8 @@ struct cluster {
     bool stopping;
     struct call *call;            /* of the poll under way */
     atomic_int_fast64_t lease_ns; /* cluster_set_lease() */
-    /* All times by clock_boot_ns(): a gateway whose machine slept has lost its lease. */
+    /* Heartbeats, looks and polls by clock_boot_ns(): a gateway whose machine slept has lost
+     * its lease. */
     /* When this gateway last sent a heartbeat and then saw the others; 0: never. */
     atomic_int_fast64_t heartbeat_ns;
     atomic_int_fast64_t looked_ns; /* when the last look that succeeded began */

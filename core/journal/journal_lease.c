@@ -31,7 +31,7 @@ static int lease_write(struct ng_call *pub, const struct ng_doc *present, struct
 int journal_lease_take(struct journal_front *front, struct call *call, bool *ret_mine)
 {
     struct cluster *cluster = front->gateway->cluster;
-    int64_t now = clock_monotonic_ns();
+    int64_t now = clock_boot_ns();
     *ret_mine = false;
     if (!cluster_has_lease(cluster)) {
         return NG_OK; /* other gateways may take over */

@@ -27,7 +27,7 @@
 
 static char home[PATH_BYTES];
 
-static const int crash_signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE};
+static const int crash_signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGALRM};
 
 /* ---- the home of all programs ---- */
 

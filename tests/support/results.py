@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 # In the text of a failure that is no luck: a crash of a program, a sanitizer's report, a lost write, a test that could not be read.
 NEVER_AGAIN = re.compile(
     r"AddressSanitizer|LeakSanitizer|ThreadSanitizer|UndefinedBehaviorSanitizer|: runtime error: |the gateway crashed|a program crashed: "
-    r"|an acknowledged write was lost|\((?:Aborted|Illegal instruction|Floating point exception)\)|the module ended the process with"
+    r"|(?:AssertionError: |--- )an acknowledged write was lost|\((?:Aborted|Illegal instruction|Floating point exception)\)|the module ended the process with"
     r"|Segmentation fault|Bus error|core dumped|Test failed with exception|Subprocess aborted|\*\*\*Exception|collection failure"
     r"|worker '\w+' crashed|\*\*\*Not Run")
 # A line of ctest on how a program ended: its name, dots, the state.

@@ -335,7 +335,7 @@ void queue_shed(struct mongo *db)
     }
     conn_refuse(db, &fault);
     lock_take(&queue->lock);
-    while (!STAILQ_EMPTY(&queue->ready)) {
+    while (conn_is_down(db) && !STAILQ_EMPTY(&queue->ready)) {
         size_t count = take_ready(queue, jobs);
         lock_release(&queue->lock);
         for (size_t i = 0; i < count; i++) {

@@ -3,7 +3,8 @@
  * server.h - the connection to MongoDB: a pool of clients, single operations, transactions.
  *
  * A mongoc client is used by one thread at a time, so every use is between conn_acquire() and
- * conn_release(). No client is held while a callback of the caller runs.
+ * conn_release(). No client is held while a callback of the caller runs, except while a commit
+ * is repeated: the callbacks of queue_shed() then run beside its client.
  */
 #ifndef NOTEGATE_MONGO_SERVER_H
 #define NOTEGATE_MONGO_SERVER_H
@@ -22,6 +23,7 @@
 /* The id of a gateway and a ticket. */
 #define PUT_ID_MAX (BATCH_ID_MAX + 21)
 #define WRITERS_MAX 64
+#define PRIMARY_MAX 320
 
 /* Our own collections. No declared name may begin like this. */
 #define OWN_PREFIX "notegate_"
@@ -116,7 +118,7 @@ struct mongo {
     bool sharded; /* written before the admission ends */
     /* Finishes what an older version left in the database, before the admission ends. */
     bool (*finish_former)(struct session *session, struct fault *fault);
-    /* Before a transaction is tried again: queue_shed(). */
+    /* Before a transaction or its commit is tried again: queue_shed(). */
     void (*shed)(struct mongo *db);
     char *database;
     char gateway[BATCH_ID_MAX]; /* unique to this process */
@@ -132,9 +134,10 @@ struct mongo {
     char down_text[DB_ERROR_MAX]; /* the error */
     atomic_uint_fast64_t last_stamp;
     atomic_uint_fast64_t last_seq;
-    /* How often the members have changed, and up to which change that is settled (doubts.c). */
+    /* How often there was a new primary, and up to which one that is settled (doubts.c). */
     atomic_uint_fast64_t doubts, settled;
-    atomic_bool closing; /* the threads of clock_step, indexes and watch are to end */
+    char primary[PRIMARY_MAX]; /* host and election of the last one; of the driver's callback */
+    atomic_bool closing;       /* the threads of clock_step, indexes and watch are to end */
     _Atomic(enum ref_index) ref_index;
     atomic_bool half_restored;    /* a restore of another process is not complete */
     atomic_bool importing;        /* one of this process is under way */
@@ -183,11 +186,12 @@ void back_off(unsigned tried);
 
 /* ---- doubts.c ---- */
 
-/* Counts the changes of the members from now on. */
+/* Counts the primaries from now on. */
 void doubts_watch(struct mongo *db);
-/* After such a change: makes the primary show all that was acknowledged. */
+/* With a new one: makes it show all that was acknowledged. The fault is that of an operation
+ * that was not sent. */
 bool doubts_settle(struct mongo *db, mongoc_client_t *client, struct fault *fault);
-/* Whether the members have changed since. The driver sends a read again that a server did not
+/* Whether there was a new primary since. The driver sends a read again that a server did not
  * answer, to a new primary, too: such a read is to be repeated. */
 bool doubts_grew(const struct mongo *db, uint64_t *inout_seen);
 /* Makes a read of one document wait until a majority has what it shows, and all that

@@ -115,6 +115,7 @@ static bool commit(struct session *session, int64_t until_ms, bool *inout_maybe,
             (void)fault_unknown(db, fault);
             return false;
         }
+        db->shed(db);
         back_off(tried);
     }
 }

@@ -4,13 +4,14 @@ they are read: no call is refused and no event is left out because of it."""
 
 import contextlib
 import itertools
+import threading
 
 import pymongo
 import pytest
 from conftest import eventually
 from events_support import stream
 from mongo_proxy import error, stepped_down
-from mongo_world import DATABASE, SECONDS, append, content, create, lined, made, mongo, page, proxy, read, serving  # noqa: F401
+from mongo_world import DATABASE, SECONDS, append, content, create, lined, made, mongo, page, proxy, read, serving, unavailable  # noqa: F401
 
 names = (f"n{number}" for number in itertools.count())
 
@@ -114,6 +115,46 @@ def test_reads_after_an_election(proxy, pair):  # noqa: F811
         assert content(late, name) == "start\nmore"
 
 
+@contextlib.contextmanager
+def unconfirmed(proxy, **more):  # noqa: F811
+    """Linearizable reads of the events are refused."""
+    with proxy.fault("find", "notegate_events", where=lambda one: one.body.get("readConcern", {}).get("level") == "linearizable",
+                     **more) as fault:
+        yield fault
+
+
+def test_broken_lines_are_no_election(proxy, pair):  # noqa: F811
+    """With the primary of before, reads need no majority."""
+    late, _, _ = pair
+    name = next(names)
+    made(create(late, name))
+    with unconfirmed(proxy, times=None, answer=error(50, "operation exceeded time limit")) as fault:
+        proxy.cut_all()
+        assert content(late, name) == "start"
+        assert not fault.hits
+
+
+def test_a_new_primary_without_a_majority(proxy, pair):  # noqa: F811
+    """A change waits for it. It was not sent, so nothing is unknown about it."""
+    late, _, _ = pair
+    name = next(names)
+    made(create(late, name))
+    with unconfirmed(proxy, times=None, answer=error(50, "operation exceeded time limit")) as fault:
+        with stepped_down(proxy, 10107, 0.5):
+            eventually(lambda: not proxy.secondary, SECONDS, "the end of the election")
+        eventually(lambda: fault.hits, SECONDS, "a look at the new primary")
+        told, before = [], fault.hits
+        call = threading.Thread(target=lambda: told.append(append(late, name)))
+        call.start()
+        eventually(lambda: fault.hits > before + 4, SECONDS, "tries")
+        unavailable(read(late, name))
+        assert not told
+        proxy.remove(fault)
+        call.join()
+    made(told[0])
+    assert content(late, name) == "start\nmore"
+
+
 # ---- events ----
 
 def is_first_page(command):
@@ -170,12 +211,17 @@ def test_events_are_not_left_out(mongo, proxy, tmp_path):  # noqa: F811
 def test_a_read_that_the_driver_sends_again(mongo, proxy, tmp_path):  # noqa: F811
     """The line breaks under the read of events: the driver sends it again, and then it is one of a primary that is behind."""
     database = DATABASE + "_again"
+
+    def elects(command):
+        proxy.elections += is_first_page(command)
+        return is_first_page(command)
+
     with serving(tmp_path, mongo.uri, database=database) as other, pymongo.MongoClient(mongo.uri) as client:
         events = Late(proxy, client, database, other)
         with serving(tmp_path, proxy.uri, database=database) as late:
             with stream(late, last=0) as following:  # nothing is in doubt after it
                 assert events.all_of(following) == events.written
-            with events.lags(), proxy.fault("find", "notegate_events", where=is_first_page, cut="before") as broken:
+            with events.lags(), proxy.fault("find", "notegate_events", where=elects, cut="before") as broken:
                 # Until then it is as it was: the answers are whole.
                 with stream(late, last=0) as following:
                     assert events.all_of(following) == events.written

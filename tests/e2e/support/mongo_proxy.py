@@ -106,7 +106,7 @@ class Proxy:
         self.greet = greet or self._as_member
         self.lock = threading.Lock()
         self.faults, self.seen, self.sockets = [], [], set()
-        self.secondary = False
+        self.secondary, self.elections = False, 1
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self.listener.getsockname()[1]
         self.lines = 0
@@ -127,7 +127,7 @@ class Proxy:
             hello.pop("primary", None)
             hello.pop("electionId", None)
         else:
-            hello["primary"] = me
+            hello.update(primary=me, electionId=bson.ObjectId(f"7fffffff{self.elections:016x}"))
 
     # ---- what the tests say ----
 
@@ -420,6 +420,7 @@ def stepped_down(proxy, code, seconds):
     free = GREETINGS | {"ping", "endSessions", "killCursors"}
     with proxy.fault(where=lambda command: proxy.secondary and command.name not in free, times=None,
                      answer=not_primary(code)) as fault:
+        proxy.elections += 1
         proxy.secondary = True
         timer.start()
         try:

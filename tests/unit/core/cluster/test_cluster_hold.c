@@ -14,6 +14,7 @@
 #include "core/json/json.h"
 #include "core/store/store.h"
 #include "hub.h"
+#include "test_clock.h"
 
 #define GATEWAYS 2
 /* Far more than anything here takes. */
@@ -154,6 +155,25 @@ static void test_lapses(void **state)
     harness_close(&harness);
 }
 
+/* The machine sleeps: the time passes since the boot, and no other. */
+static void test_sleep(void **state)
+{
+    struct harness harness;
+    (void)state;
+    hub_reset();
+    struct cluster *cluster = open_one(&harness, 0, SHORT_LEASE_MS);
+    WAIT_FOR(cluster_has_lease(cluster));
+    uint64_t before = cluster_lapses(cluster);
+    hub->away(true);
+    test_clock_set_ahead(CLOCK_BOOTTIME, TEST_CLOCK_HOUR_MS);
+    assert_false(cluster_has_lease(cluster));
+    assert_int_equal(cluster_lapses(cluster), before + 1);
+    hub->away(false);
+    WAIT_FOR(cluster_has_lease(cluster));
+    test_clock_reset();
+    harness_close(&harness);
+}
+
 /* ---- minutes ---- */
 
 /* The gateways raise one number together, no faster than one of them alone. */
@@ -268,9 +288,8 @@ int main(void)
 {
     hub = hub_load();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holds),
-        cmocka_unit_test(test_lapses),
-        cmocka_unit_test(test_minutes),
+        cmocka_unit_test(test_holds), cmocka_unit_test(test_lapses),
+        cmocka_unit_test(test_sleep), cmocka_unit_test(test_minutes),
         cmocka_unit_test(test_seal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
