@@ -9,18 +9,17 @@
 /* The page after the last document of the former one. */
 static int next_page(const struct walk *walk, struct docs *page, struct fault *fault)
 {
-    bson_t *filter;
+    bson_t *filter = bson_new();
     bson_t *opts = bson_of("sort:{_id:1}, limit:l", (int64_t)PAGE_DOCS);
     bson_iter_t last;
-    bson_t all = BSON_INITIALIZER;
-    const bson_t *given = walk->filter != NULL ? walk->filter : &all;
     if (walk->fields != NULL) {
         BSON_APPEND_DOCUMENT(opts, "projection", walk->fields);
     }
     if (page->count > 0 && bson_iter_init_find(&last, page->list[page->count - 1], "_id")) {
-        filter = bson_of("$and:[D, {_id:{$gt:V}}]", given, bson_iter_value(&last));
-    } else {
-        filter = bson_copy(given);
+        bson_add(filter, "_id:{$gt:V}", bson_iter_value(&last));
+    }
+    if (walk->filter != NULL) { /* it may name _id itself */
+        bson_add(filter, "$and:[D]", walk->filter);
     }
     docs_clear(page);
     (void)op_find(walk->db, walk->session, walk->collection, filter, opts, docs_keep, page,
