@@ -15,11 +15,13 @@ static int next_page(const struct walk *walk, struct docs *page, struct fault *f
     if (walk->fields != NULL) {
         BSON_APPEND_DOCUMENT(opts, "projection", walk->fields);
     }
-    if (page->count > 0 && bson_iter_init_find(&last, page->list[page->count - 1], "_id")) {
-        bson_add(filter, "_id:{$gt:V}", bson_iter_value(&last));
+    if (walk->filter != NULL) {
+        (void)bson_concat(filter, walk->filter);
     }
-    if (walk->filter != NULL) { /* it may name _id itself */
-        bson_add(filter, "$and:[D]", walk->filter);
+    if (page->count > 0 && bson_iter_init_find(&last, page->list[page->count - 1], "_id")) {
+        /* The filter may name _id itself. */
+        bson_add(filter, walk->filter != NULL ? "$and:[{_id:{$gt:V}}]" : "_id:{$gt:V}",
+                 bson_iter_value(&last));
     }
     docs_clear(page);
     (void)op_find(walk->db, walk->session, walk->collection, filter, opts, docs_keep, page,
