@@ -82,12 +82,8 @@ static int show_history(struct export_state *export, struct ng_str name, struct 
     if (range == NULL) {
         return fault_refuse(fault, NG_EINTERNAL, "no memory");
     }
-    /* Below $and, as the walk has a condition for the _id of its own. */
-    struct walk walk = {.collection = OWN_VERSIONS,
-                        .filter = bson_of("$and:[D], kept:{$gt:i}, seq:{$gt:0, $lte:u}", range,
-                                          KEPT_NONE, export->last_seq),
-                        .each = hold_version};
-    bson_destroy(range);
+    bson_add(range, "kept:{$gt:i}, seq:{$gt:0, $lte:u}", KEPT_NONE, export->last_seq);
+    struct walk walk = {.collection = OWN_VERSIONS, .filter = range, .each = hold_version};
     int rc = export_walk(export, walk, fault);
     if (rc == NG_OK) {
         rc = show_held(export, true, fault);
