@@ -37,7 +37,7 @@ const char notes_create_params[] =
     "\"description\":\"Template name to use (must exist in notebook)\"},"
     "\"content\":{\"type\":\"string\","
     "\"description\":\"Initial markdown content (after frontmatter)\"},"
-    "\"data\":{\"type\":\"object\",\"maxProperties\":200,\"additionalProperties\":{"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":{"
     "\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},"
     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]},"
     "\"description\":\"Frontmatter fields as key-value pairs\"}," NOTES_PARAM_NOTEBOOK "}}";
@@ -175,6 +175,10 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
     }
     if (memchr(title.data, '\0', title.len) != NULL) {
         return ng_fail(call, NG_EINVAL, "`title` holds NUL characters; notes are text.");
+    }
+    int rc = notes_data_check(call, data);
+    if (rc != NG_OK) {
+        return rc;
     }
     if (data != NULL) {
         fields = notes_value_from(arena, call, data, 0);
