@@ -251,7 +251,7 @@ int attach_check_owner(const struct attach *attach)
     return COMMAND_FAILED;
 }
 
-/* Where the gateway is, and how much the command itself logs, are the command's. */
+/* Keys that the command itself follows: the place of the gateway, its own log. */
 static bool attach_uses(struct ng_str key)
 {
     return str_is(key, "data_dir") || str_starts(key, ng_str_of("log."));

@@ -459,7 +459,7 @@ static void parser_run(struct parser *parser, struct ng_str text)
     }
     bool is_text = check_text(parser, text);
     if (!is_text) {
-        text.len = parser->fault.offset; /* what stands before the fault */
+        text.len = parser->fault.offset; /* the part before the fault */
     }
     size_t end = text.len;
     parser->source = text.data;
