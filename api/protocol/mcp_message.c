@@ -25,6 +25,24 @@ static bool is_of_others(const struct mcp_message *message, struct ng_str name)
            (str_is(name, "arguments") && str_is(message->method, "tools/call"));
 }
 
+/* The tree is the message's alone until it is handled. */
+static struct ng_value *own(const struct ng_value *value)
+{
+    return (struct ng_value *)(uintptr_t)value;
+}
+
+static void drop_null(const struct ng_value *object, const char *name)
+{
+    struct ng_value **at = &own(object)->first;
+    while (*at != NULL && !str_is((*at)->key, name)) {
+        at = &(*at)->next;
+    }
+    if (is_null(*at)) {
+        *at = (*at)->next;
+        own(object)->count--;
+    }
+}
+
 static void drop_nulls(const struct mcp_message *message, struct ng_value *params)
 {
     struct ng_value **at = &params->first;
@@ -51,12 +69,10 @@ const struct ng_value *mcp_message_get(const struct ng_value *message, const cha
 
 /* ---- reading ---- */
 
-/* One of result and error; an answer may be null. */
+/* One of result and error; a result alone may be null. */
 static bool is_answer(const struct ng_value *value)
 {
-    bool has_result = mcp_message_get(value, "result") != NULL;
-    bool has_error = mcp_message_get(value, "error") != NULL;
-    return has_result != has_error || (!has_error && json_get(value, "result") != NULL);
+    return (json_get(value, "result") != NULL) != (json_get(value, "error") != NULL);
 }
 
 static int read_params(const struct ng_value *value, struct mcp_message *ret,
@@ -70,8 +86,7 @@ static int read_params(const struct ng_value *value, struct mcp_message *ret,
         *ret_error = "`params` must be an object";
         return NG_EINVAL;
     }
-    /* The tree is the message's alone until it is handled. */
-    drop_nulls(ret, (struct ng_value *)(uintptr_t)params);
+    drop_nulls(ret, own(params));
     ret->params = params;
     const struct ng_value *meta = json_get(params, "_meta");
     if (meta != NULL && meta->type != NG_TYPE_OBJECT) {
@@ -105,6 +120,7 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
     if (method == NULL) {
         *ret_error = "a message has a `method`, or one of `result` and `error`";
         ret->kind = MCP_RESPONSE;
+        drop_null(value, mcp_message_get(value, "error") != NULL ? "result" : "error");
         return is_answer(value) ? NG_OK : NG_EINVAL;
     }
     if (method->type != NG_TYPE_STRING) {

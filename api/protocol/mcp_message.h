@@ -39,8 +39,8 @@ struct mcp_message {
 };
 
 /* NG_OK, or NG_EINVAL: *ret_error is a sentence (static), ret->id is the id if one could be
- * read. Members that are null count as not given and are taken out of params, also inside; the
- * arguments of a tool and the answers of users keep theirs. */
+ * read. Members that are null count as not given and are taken out: of params, also inside, but
+ * for the arguments of a tool and the answers of users; and of result and error. */
 int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
                      const char **ret_error);
 

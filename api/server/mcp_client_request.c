@@ -220,8 +220,8 @@ static void answered(struct mcp_question *asked, const struct ng_value *message)
 {
     struct round_question *question = (struct round_question *)(void *)asked;
     struct mcp_round *round = question->round;
-    const struct ng_value *error = mcp_message_get(message, "error");
-    const struct ng_value *result = error != NULL ? NULL : json_get(message, "result");
+    const struct ng_value *result = json_get(message, "result");
+    const struct ng_value *error = json_get(message, "error");
     bool ok = true;
     if (result != NULL && call_answer_fits(question->kind, result)) {
         ok = add_answer(round, question->key, result);

@@ -199,16 +199,16 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
 
 int notes_create_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct notes_new_note note;
+    struct notes_new_note note = {0};
     bool exists = false;
     struct ng_str title;
     struct ng_str file;
     struct create_job *job = ng_alloc(call, sizeof(*job));
-    arena->max = NOTES_COMPOSE_MAX;
-    int rc = notes_memory(call, job != NULL);
-    if (rc == NG_OK) {
-        rc = read_args(call, arena, &note);
+    if (job == NULL) {
+        return notes_fail_memory(call);
     }
+    arena->max = NOTES_COMPOSE_MAX;
+    int rc = read_args(call, arena, &note);
     if (rc == NG_OK) {
         job->notebook = notebook;
         rc = note_path(call, arena, note.title, &note.path);

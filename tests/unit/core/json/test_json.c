@@ -108,6 +108,7 @@ static void test_suite(void **state)
     if (folder == NULL) {
         print_message("skipped: %s is not there\n", SUITE);
         skip();
+        return;
     }
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         if (strstr(entry->d_name, ".json") != NULL) {
