@@ -11,8 +11,10 @@
 #include "dispatch.h"
 #include "dispatch_allow.h"
 
-/* The sentence about wrong arguments; the rest of them is in the details. */
-#define INVALID_MESSAGE_MAX ((size_t)4096)
+/* Violations told; one that is mended may show others. */
+#define INVALID_SHOWN 10
+/* Memory of their sentence; call_fail() shortens it. */
+#define INVALID_MESSAGE_MAX ((size_t)64 * 1024)
 
 /* One violation as a part of the sentence: models see that, and not the details. */
 static void print_violation(struct buf *out, const struct violation *found)
@@ -47,12 +49,15 @@ static int dispatch_invalid(struct call *call, const struct violations *found)
     json_object(writer);
     json_name(writer, "violations");
     json_array(writer);
-    for (size_t i = 0; i < found->count; i++) {
+    for (size_t i = 0; i < found->count && i < INVALID_SHOWN; i++) {
         if (i > 0) {
             (void)buf_add_c(&text, "; ");
         }
         print_violation(&text, &found->items[i]);
         detail_violation(writer, &found->items[i]);
+    }
+    if (found->count > INVALID_SHOWN) {
+        (void)buf_printf(&text, "; and %zu more", found->count - INVALID_SHOWN);
     }
     json_end(writer);
     json_end(writer);

