@@ -243,6 +243,10 @@ struct call {
 /* Content up to this size is not counted, and larger one in steps of it. */
 #define CALL_UNCOUNTED_BYTES ((size_t)64 * 1024)
 /* Over that, for the sentence that says so. */
+#define CALL_MESSAGE_MAX ((size_t)3000) /* of an error; a longer one loses its middle */
+#define CALL_HINT_MAX ((size_t)1000)    /* likewise */
+/* A text in the details of an error, where they are longer than a message. */
+#define CALL_DETAIL_TEXT_MAX 400
 #define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
 
 static inline struct call *call_of(struct ng_call *pub)
@@ -320,6 +324,10 @@ int call_pin(struct call *call, void (*release)(void *object), void *object);
  * NG_ETOOLARGE: more than there can be. */
 int call_count_bytes(struct call *call, size_t bytes);
 /* Makes the call a failure; the same as ng_fail(). */
+/* A text of at most `max` bytes: of a longer one the beginning, which says what, and the end,
+ * which says what helps, with the count of the bytes between them. In the call's arena, also
+ * where the call has used up its memory. Absent: out of memory. */
+struct ng_str call_shorten(struct call *call, struct ng_str text, size_t max);
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int call_vfail(struct call *call, int code, const char *format, va_list args)

@@ -111,6 +111,7 @@ static int dispatch_prepare(struct call *call)
     if (call->pub.args == NULL) {
         rc = dispatch_parse(call);
     }
+    call->pub.args = dispatch_arguments(call, call->pub.args);
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }
