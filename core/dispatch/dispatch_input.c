@@ -71,8 +71,8 @@ const struct ng_value *dispatch_arguments(struct call *call, const struct ng_val
     const struct ng_value *object = NULL;
     struct json_error error;
     if (!json_is(given, NG_TYPE_STRING) ||
-        json_parse_kept(&call->arena, given->text, call->gateway->limits.depth, &object,
-                        &error) != NG_OK ||
+        json_parse(&call->arena, given->text, call->gateway->limits.depth, &object, &error) !=
+            NG_OK ||
         object->type != NG_TYPE_OBJECT) {
         return given;
     }

@@ -210,6 +210,9 @@ def test_all_arguments_as_one_text(every_tool):
         assert transport.call("getNotebookCells", text)[0] is False
         assert transport.call("getNotebookCells", "[]")[0] is True
         transport.close()
+    half = json.dumps('{"notebook":"n.ipynb","cellIds":["\\ud83d"]}')
+    answer = every_tool.client.post("/v1/tools/getNotebookCells", content=half, headers={"Content-Type": "application/json"})
+    assert "\ufffd" in answer.text, "half a surrogate pair is a character that stands for it"
     refused = every_tool.client.post("/v1/tools/getNotebookCells", json="c1")
     assert refused.status_code == 400 and '"c1"' in refused.json()["message"]
 
