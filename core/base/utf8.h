@@ -48,16 +48,6 @@ static inline struct ng_str utf8_cut(struct ng_str text, size_t bytes)
     return text;
 }
 
-/* The start of the last `bytes` bytes of valid text, or of the first character behind it. */
-static inline size_t utf8_tail(struct ng_str text, size_t bytes)
-{
-    size_t at = bytes < text.len ? text.len - bytes : 0;
-    while (at < text.len && !utf8_is_start(text.data[at])) {
-        at++;
-    }
-    return at;
-}
-
 /* The longest beginning of valid text with at most `count` characters. */
 struct ng_str utf8_cut_count(struct ng_str text, size_t count);
 

@@ -243,11 +243,13 @@ struct call {
 /* Content up to this size is not counted, and larger one in steps of it. */
 #define CALL_UNCOUNTED_BYTES ((size_t)64 * 1024)
 /* Over that, for the sentence that says so. */
-#define CALL_MESSAGE_MAX ((size_t)3000) /* of an error; a longer one loses its middle */
-#define CALL_HINT_MAX ((size_t)1000)    /* likewise */
-/* A text in the details of an error, where they are longer than a message. */
-#define CALL_DETAIL_TEXT_MAX 400
 #define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
+/* Maximum length of an error's message and of its hint, in bytes; a longer text loses its
+ * middle. */
+#define CALL_MESSAGE_MAX ((size_t)3000)
+#define CALL_HINT_MAX ((size_t)1000)
+/* Maximum length of a text in the details of an error, if they are longer than a message. */
+#define CALL_DETAIL_TEXT_MAX 400
 
 static inline struct call *call_of(struct ng_call *pub)
 {

@@ -121,18 +121,6 @@ static const struct schema_node *named_node(struct fit *fit, const struct schema
     return entry != NULL ? entry->node : NULL;
 }
 
-/* Also where it holds for all other members. */
-static const struct schema_node *member_node(struct fit *fit, const struct schema_node *node,
-                                             const struct ng_value *member)
-{
-    const struct schema_node *named = named_node(fit, node, member);
-    const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
-    if (named == NULL && rest != NULL) {
-        return rest->node;
-    }
-    return named;
-}
-
 static void drop(struct fit *fit, struct ng_value *object, struct ng_value **at)
 {
     *at = (*at)->next;
@@ -143,17 +131,20 @@ static void drop(struct fit *fit, struct ng_value *object, struct ng_value **at)
 static void fit_members(struct fit *fit, const struct schema_node *node,
                         struct ng_value *object, unsigned depth)
 {
+    const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
     struct ng_value **at = &object->first;
     while (*at != NULL) {
         struct ng_value *member = *at;
-        const struct schema_node *own = member_node(fit, node, member);
-        if (own != NULL && member->type == NG_TYPE_NULL && !is_required(node, member->key) &&
-            named_node(fit, node, member) != NULL && !takes(fit, own, member)) {
+        const struct schema_node *named = named_node(fit, node, member);
+        if (named != NULL && member->type == NG_TYPE_NULL && !is_required(node, member->key) &&
+            !takes(fit, named, member)) {
             drop(fit, object, at);
             continue;
         }
-        if (own != NULL) {
-            fit_value(fit, own, member, depth + 1);
+        if (named != NULL) {
+            fit_value(fit, named, member, depth + 1);
+        } else if (rest != NULL) {
+            fit_value(fit, rest->node, member, depth + 1);
         }
         at = &member->next;
     }
@@ -313,9 +304,7 @@ bool schema_fit(const struct schema *schema, struct ng_value *value, struct aren
     if (value->type == NG_TYPE_OBJECT) {
         drop_ignored(&fit, schema->root, value);
     }
-    bool dropped = fit.changed;
     fit_value(&fit, schema->root, value, 0);
-    fit.changed = fit.changed || dropped;
     if (fit.changed) {
         value->text = str_make(NULL, 0);
         value->printed = false;

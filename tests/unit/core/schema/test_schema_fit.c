@@ -19,7 +19,7 @@ static const struct ng_str ignored[] = {{"sessionId", 9}, {"action", 6}};
 static const struct schema_leniency leniency = {
     .depth = DEPTH, .ignored = ignored, .ignored_count = NG_COUNT(ignored)};
 
-/* What becomes of a value that the schema refuses. NULL: out of memory. */
+/* Fits an input that the schema refuses; returns the JSON text of the result, to be freed. */
 static char *fitted(const char *schema_text, const char *input)
 {
     struct arena arena;
@@ -123,7 +123,7 @@ static void test_texts_of_values(void **state)
          "{\"m\":\"y\",\"v\":\"3\"}", "{\"m\":\"y\",\"v\":3}"},
         {"{\"prefixItems\":[{\"type\":\"integer\"}],\"items\":{\"type\":\"boolean\"}}",
          "[\"1\",\"true\"]", "[1,true]"},
-        /* What is wrong beside it does not matter. */
+        /* Another violation in the same value does not prevent decoding. */
         {"{\"required\":[\"b\"],\"properties\":{\"a\":{\"type\":\"integer\"}}}",
          "{\"a\":\"5\"}", "{\"a\":5}"},
     };
