@@ -2,6 +2,8 @@
 /* key_ops.c - listing, adding and revoking keys, and the right to do so. */
 #include "key_ops.h"
 
+#include <string.h>
+
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
 #include "core/base/text_choice.h"
@@ -174,11 +176,18 @@ static int show(struct call *call, const struct key_job *job)
     return NG_OK;
 }
 
+/* Without the port, which is 0 where the system picks one. */
+static struct ng_str host_of(struct ng_str listen)
+{
+    const char *colon = memrchr(listen.data, ':', listen.len);
+    return colon == NULL ? listen : str_make(listen.data, (size_t)(colon - listen.data));
+}
+
 /* Refuses to revoke the last key: the sentence tells the effect, the hint how to force it. */
 static int refuse_last(struct call *call, const struct key *key, enum keys_left left)
 {
     const struct config *config = call->gateway->config;
-    struct ng_str listen = config_text(config, "listen");
+    struct ng_str host = host_of(config_text(config, "listen"));
     bool auto_opens = !str_is(config_text(config, "auth"), "on");
     bool stays_closed = call->gateway->is_public || left == KEYS_LEFT_UNUSABLE || !auto_opens;
     bool stops_start = call->gateway->is_public && left == KEYS_LEFT_NONE;
@@ -194,7 +203,7 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
         key_live(key)
             ? " in force"
             : " (it has expired, but still closes the gateway to callers without a key)",
-        shown(listen), listen.data, then,
+        shown(host), host.data, then,
         text_if(stops_start, ", and the next start refuses to listen there"));
     call->staged.hint =
         arena_printf(&call->arena,

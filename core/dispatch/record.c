@@ -44,6 +44,7 @@ struct recorder {
     unsigned in_flight;
     int64_t stop_ns; /* 0: runs on; otherwise the latest time of its end */
     atomic_uint_fast64_t lost;
+    bool failing; /* of the thread: told in the log */
 };
 
 /* One document for each agent of a space, which counts: its events are the entries. */
@@ -192,16 +193,24 @@ static void write_record(struct recorder *recorder, struct record *record)
 
 static void records_written(struct recorder *recorder, struct record *records)
 {
+    int rc = NG_OK;
     while (records != NULL) {
         struct record *record = records;
         records = record->next;
-        if (record->rc != NG_OK && atomic_fetch_add(&recorder->lost, 1) == 0) {
-            log_write(NG_LOG_WARNING, "record", "calls are not recorded (%s); they are counted",
-                      error_name(NULL, record->rc));
+        if (record->rc != NG_OK) {
+            rc = record->rc;
+            (void)atomic_fetch_add(&recorder->lost, 1);
         }
         call_unref(record->call);
         free(record);
     }
+    if (rc != NG_OK && !recorder->failing) {
+        log_write(NG_LOG_WARNING, "record", "calls are not recorded (%s); they are counted",
+                  error_name(NULL, rc));
+    } else if (rc == NG_OK && recorder->failing) {
+        log_write(NG_LOG_INFO, "record", "calls are recorded again");
+    }
+    recorder->failing = rc != NG_OK;
 }
 
 /* With the lock held, released meanwhile: writes several records in one commit. */

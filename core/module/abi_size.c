@@ -59,11 +59,12 @@ int abi_check(struct call *call, const struct abi_form *form, const void *object
         return NG_OK;
     }
     const struct plugin *plugin = call_plugin(call);
+    size_t padded = (form->least + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
     return call_fail(call, NG_EINTERNAL,
                      "plugin %s gave a struct %s whose `size` is %zu: it must be set to "
                      "sizeof(struct %s), at least %zu",
                      plugin != NULL ? plugin->desc.name : "(unknown)", form->name, size,
-                     form->name, form->least);
+                     form->name, padded);
 }
 
 /* Sizes were checked. */

@@ -165,4 +165,8 @@ void watchdog_end(struct watchdog *watchdog, struct watched *watched)
     }
     *at = watched->next;
     lock_release(&watchdog->lock);
+    if (watched->told) {
+        log_write(NG_LOG_INFO, "watchdog", "%s of the plugin %s has returned", watched->what,
+                  watched->module);
+    }
 }

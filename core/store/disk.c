@@ -53,6 +53,7 @@ struct disk {
     uint64_t size;
     uint64_t refused_free;  /* free bytes at that time */
     uint64_t refused_count; /* writes, since the last line about it */
+    bool told;              /* that writes are refused, and not yet that they are no more */
     int64_t told_ms;        /* by the uptime; 0: not yet */
     char message[DISK_TEXT_MAX];
 };
@@ -196,12 +197,23 @@ static void refuse(struct disk *disk, struct ng_str message)
     memcpy(text, disk->message, len + 1);
     if (due) {
         disk->refused_count = 0;
-    } else {
-        disk->refused_count = count;
+        disk->told = true;
     }
     lock_release(&disk->lock);
     if (due) {
         tell_refused(count, text);
+    }
+}
+
+/* The store has accepted a write. */
+static void accept(struct disk *disk)
+{
+    lock_take(&disk->lock);
+    bool told = disk->told;
+    disk->told = false;
+    lock_release(&disk->lock);
+    if (told) {
+        log_write(NG_LOG_INFO, "disk", "writes are accepted again");
     }
 }
 
@@ -222,7 +234,9 @@ void disk_committed(struct disk *disk, int rc, const char *error)
 {
     struct disk_room room;
     if (rc == NG_OK) {
-        atomic_store(&disk->refusing, false);
+        if (atomic_exchange(&disk->refusing, false)) {
+            accept(disk);
+        }
     } else {
         (void)disk_ask(disk->data.path, &room);
         lock_take(&disk->lock);
@@ -234,23 +248,31 @@ void disk_committed(struct disk *disk, int rc, const char *error)
 
 /* ---- looking ---- */
 
-static void tell_low(const char *path, const struct disk_room *room)
+enum room_change { ROOM_SAME, ROOM_LOW, ROOM_ENOUGH };
+
+static void tell_room(const char *path, const struct disk_room *room, enum room_change change)
 {
     struct buf text;
     buf_init(&text, DISK_TEXT_MAX);
     disk_describe(room, &text);
-    log_write(NG_LOG_WARNING, "disk", "%s where %s is, less than %d %%: free space there",
-              buf_cstr(&text), path, DISK_LOW_PERCENT);
+    if (change == ROOM_LOW) {
+        log_write(NG_LOG_WARNING, "disk", "%s where %s is, less than %d %%: free space there",
+                  buf_cstr(&text), path, DISK_LOW_PERCENT);
+    } else if (change == ROOM_ENOUGH) {
+        log_write(NG_LOG_INFO, "disk", "%s where %s is: enough again", buf_cstr(&text), path);
+    }
     buf_done(&text);
 }
 
-/* True: it has become low. `was`: at the look before. */
-static bool take_room(struct place *place, bool was, const struct disk_room *room)
+/* `was`: low at the look before. */
+static enum room_change take_room(struct place *place, bool was, const struct disk_room *room)
 {
-    bool becomes = !was && disk_is_low(room);
-    place->low = becomes || (was && is_below(room, DISK_ENOUGH_PERCENT));
+    place->low = disk_is_low(room) || (was && is_below(room, DISK_ENOUGH_PERCENT));
     place->room = *room;
-    return becomes;
+    if (place->low == was) {
+        return ROOM_SAME;
+    }
+    return was ? ROOM_ENOUGH : ROOM_LOW;
 }
 
 void disk_look(struct disk *disk)
@@ -260,9 +282,10 @@ void disk_look(struct disk *disk)
     (void)disk_ask(disk->data.path, &room);
     uint64_t size = size_of(disk->data.path);
     lock_take(&disk->lock);
-    bool becomes_low = take_room(&disk->data, disk->data.low, &room);
+    enum room_change change = take_room(&disk->data, disk->data.low, &room);
     disk->size = size;
-    if (disk->refusing && room.free >= disk->refused_free + DISK_AGAIN_BYTES) {
+    bool again = disk->refusing && room.free >= disk->refused_free + DISK_AGAIN_BYTES;
+    if (again) {
         disk->refusing = false;
     }
     bool refused = (disk->refusing || disk->refused_count > 0) && is_due(disk);
@@ -272,11 +295,12 @@ void disk_look(struct disk *disk)
         memcpy(message, disk->message, sizeof(message));
     }
     lock_release(&disk->lock);
-    if (becomes_low) {
-        tell_low(disk->data.path, &room);
-    }
+    tell_room(disk->data.path, &room, change);
     if (refused) {
         tell_refused(count, message);
+    }
+    if (again) {
+        accept(disk);
     }
 }
 
@@ -329,39 +353,54 @@ static bool holds_place(const struct place *places, size_t count, const char *pa
     return holds;
 }
 
-/* Roots that were moved, removed or unmounted: a line when it happens. */
+/* Those of `these` that are not among the others. */
+static void list_new(const struct fresh *these, const struct fresh *others, struct buf *out)
+{
+    for (size_t i = 0; i < these->count; i++) {
+        const char *path = these->places[i].path;
+        if (!holds_place(others->places, others->count, path)) {
+            (void)buf_printf(out, "%s%s", out->len > 0 ? ", " : "", path);
+        }
+    }
+}
+
+/* Roots that were moved, removed or unmounted, and those that are back: a line when it
+ * happens. */
 static void look_gone(struct disk *disk)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
-    struct buf told;
+    struct buf gone;
+    struct buf back;
     if (fresh.places == NULL) {
         return;
     }
-    buf_init(&told, DISK_ROOTS_MAX * DISK_PATH_MAX);
+    buf_init(&gone, DISK_ROOTS_MAX * DISK_PATH_MAX);
+    buf_init(&back, DISK_ROOTS_MAX * DISK_PATH_MAX);
     disk->from.each_gone(disk->from.files, add_gone, &fresh);
     lock_take(&disk->lock);
     struct fresh old = {disk->gone, disk->gone_count};
-    for (size_t i = 0; i < fresh.count; i++) {
-        if (!holds_place(old.places, old.count, fresh.places[i].path)) {
-            (void)buf_printf(&told, "%s%s", told.len > 0 ? ", " : "", fresh.places[i].path);
-        }
-    }
+    list_new(&fresh, &old, &gone);
+    list_new(&old, &fresh, &back);
     disk->gone = fresh.places;
     disk->gone_count = fresh.count;
     lock_release(&disk->lock);
     places_free_all(old.places, old.count);
-    if (told.len > 0) {
+    if (gone.len > 0) {
         log_write(NG_LOG_WARNING, "disk",
                   "missing: %s: calls for paths below are refused until the folders are back",
-                  buf_cstr(&told));
+                  buf_cstr(&gone));
     }
-    buf_done(&told);
+    if (back.len > 0) {
+        log_write(NG_LOG_INFO, "disk", "no longer missing: %s", buf_cstr(&back));
+    }
+    buf_done(&gone);
+    buf_done(&back);
 }
 
 void disk_look_roots(struct disk *disk)
 {
     struct fresh fresh = {alloc_zeroed(DISK_ROOTS_MAX, sizeof(struct place)), 0};
-    bool becomes_low[DISK_ROOTS_MAX] = {false};
+    enum room_change changes[DISK_ROOTS_MAX] = {ROOM_SAME};
     if (fresh.places == NULL || disk->from.files == NULL) {
         free(fresh.places);
         return;
@@ -375,7 +414,7 @@ void disk_look_roots(struct disk *disk)
         for (size_t j = 0; j < disk->root_count; j++) {
             was = was || (disk->roots[j].low && strcmp(disk->roots[j].path, place->path) == 0);
         }
-        becomes_low[i] = take_room(place, was, &place->room);
+        changes[i] = take_room(place, was, &place->room);
     }
     struct fresh old = {disk->roots, disk->root_count};
     disk->roots = fresh.places;
@@ -386,8 +425,8 @@ void disk_look_roots(struct disk *disk)
         struct disk_room room;
         struct buf path;
         buf_init(&path, DISK_PATH_MAX);
-        if (becomes_low[i] && disk_root(disk, i, &path, &room)) {
-            tell_low(buf_cstr(&path), &room);
+        if (changes[i] != ROOM_SAME && disk_root(disk, i, &path, &room)) {
+            tell_room(buf_cstr(&path), &room, changes[i]);
         }
         buf_done(&path);
     }

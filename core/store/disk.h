@@ -35,8 +35,9 @@ void disk_describe(const struct disk_room *room, struct buf *out);
 struct disk *disk_new(const char *data_dir);
 /* NULL is a no-op. */
 void disk_close(struct disk *disk);
-/* Checks again. Logs a warning when the disk has become low, and once a minute an error while
- * writes are refused. Asks a local file system: may run on an event loop. */
+/* Checks again. Logs a warning when the disk has become low, once a minute an error while
+ * writes are refused, and the end of both. Asks a local file system: may run on an event loop.
+ */
 void disk_look(struct disk *disk);
 /* As it was at the last look; *ret_size: bytes of the files in the data directory. */
 void disk_get(struct disk *disk, struct disk_room *ret, uint64_t *ret_size);

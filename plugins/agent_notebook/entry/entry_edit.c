@@ -208,13 +208,17 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
     return rc;
 }
 
-/* Only the new text is scanned, so that the cost of an append depends on its own length. */
+/* On a line of its own. Only the new text is scanned, so that the cost of an append depends on
+ * its own length. */
 static int edit_append(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
                        struct ng_draft *next)
 {
     struct ng_str more = ng_arg_text(call, "append");
-    bool on_line = present.len > 0 && present.data[present.len - 1] != '\n';
-    bool rescan = on_line || entry_may_head(more);
+    bool open = present.len > 0 && present.data[present.len - 1] != '\n';
+    if (open && more.len > 0 && more.data[0] != '\n') {
+        more = entry_join(call, (struct ng_str[]){ng_str_of("\n"), more}, 2);
+    }
+    bool rescan = entry_may_head(more);
     draft->bytes = (uint64_t)present.len + more.len;
     struct ng_str pieces[] = {present, more};
     if (!rescan) { /* only the beginning is needed, for the summary */
@@ -222,11 +226,7 @@ static int edit_append(struct ng_call *call, struct ng_str present, struct entry
         pieces[1].len = size_min(more.len, EDIT_HEAD_MAX - pieces[0].len);
     }
     draft->text = entry_join(call, pieces, NG_COUNT(pieces));
-    if (on_line) {
-        draft->words = entry_words(draft->text);
-    } else {
-        draft->words = draft->words + entry_words(more);
-    }
+    draft->words += entry_words(more);
     draft->same_headings = !rescan;
     draft->did = ng_str_of("content appended");
     return call->host->draft_splice(next, present.len, 0, more);

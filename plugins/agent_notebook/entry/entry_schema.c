@@ -136,9 +136,8 @@ const char entry_update_params[] = OBJECT
         "content",
         "New content (replaces existing; with `section` only what is under that "
         "heading)") "," TEXT_OF("append",
-                                "Text to put at the end of the content, as it is. Safe beside "
-                                "other "
-                                "agents: none is lost") ","
+                                "Text to put at the end of the content, on a line of its own. "
+                                "Safe beside other agents: none is lost") ","
                                                         "\"edits\":{\"type\":\"array\","
                                                         "\"minItems\":1,\"maxItems\":100,"
                                                         "\"items\":{\"type\":"

@@ -284,7 +284,7 @@ static void test_outputs(void **state)
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s/files/none\",\"size\":0}", harness->dir);
     expect_error(harness, "z_stat", args, "INTERNAL",
                  "plugin sizes gave a struct ng_file whose `size` is 0: it must be set to "
-                 "sizeof(struct ng_file), at least 116");
+                 "sizeof(struct ng_file), at least 120");
 }
 
 static void test_foreign(void **state)
