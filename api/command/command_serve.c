@@ -454,6 +454,8 @@ int command_serve(struct command_line *line)
     }
     serve_log_configuration(serve.gateway->config);
     serve_warn_root();
+    disk_look(serve.gateway->disk); /* from then on upkeep does */
+    disk_look_roots(serve.gateway->disk);
     printf("notegate %s listening on %s://%s\n", NOTEGATE_VERSION,
            http_server_scheme(serve.server), http_server_address(serve.server));
     if (command_flush(stdout) != NG_OK) {
@@ -462,7 +464,6 @@ int command_serve(struct command_line *line)
     }
     serve_tell_runners(&serve);
     serve_print_example(&serve);
-    disk_look(serve.gateway->disk); /* from then on upkeep does */
     serve_notify("READY=1");
     serve_guard_files(&serve);
     (void)serve_wait(&serve, INT64_MAX);

@@ -24,6 +24,7 @@
 #include "core/keys/keys.h"
 #include "core/module/loader.h"
 #include "core/module/registry.h"
+#include "core/store/disk.h"
 
 /* Descriptors for other things than connections: databases, files, kernels, the log. */
 #define RELOAD_SPARE_FILES 256
@@ -150,6 +151,8 @@ static int reload_roots(struct gateway *gateway, const struct config *config, st
     if (rc != NG_OK) {
         struct ng_str why = call->staged.message;
         buf_printf(error, "roots: %.*s", (int)why.len, why.data);
+    } else if (gateway->disk != NULL) {
+        disk_look_roots(gateway->disk);
     }
     call_unref(call);
     return rc;

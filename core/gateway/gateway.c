@@ -129,7 +129,6 @@ static int open_files(struct gateway *gateway, struct call *call, const void *us
     int rc = gateway_set_files(gateway, call, gateway->config);
     const struct disk_roots roots = {gateway->files, files_each_disk, files_each_gone};
     disk_set_roots(gateway->disk, &roots);
-    disk_look_roots(gateway->disk); /* not only in a minute */
     return rc;
 }
 

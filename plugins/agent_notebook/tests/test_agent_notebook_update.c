@@ -42,7 +42,7 @@ static void test_update_by_another(void **state)
     answer_free(&answer);
     expect_member(*state, &page, "", "metadata.created_by", "agent:local");
     expect_member(*state, &page, "", "history.1.changed_by", "agent:percy");
-    expect_content(*state, &page, "ab");
+    expect_content(*state, &page, "a\nb");
     /* Another space has entries of its own. */
     answer = harness_call_as(*state, NULL, "other", "notebook_read", about(&page, ""));
     assert_string_equal(answer.code, "ENTRY_NOT_FOUND");
@@ -59,7 +59,7 @@ static void test_expected_version(void **state)
     assert_string_equal(at(stale.details, "current_version"), "2");
     assert_string_equal(at(stale.details, "expected_version"), "1");
     answer_free(&stale);
-    expect_content(*state, &page, "ab");
+    expect_content(*state, &page, "a\nb");
 }
 
 static void test_edits(void **state)
@@ -223,6 +223,24 @@ static void test_titles_count_characters(void **state)
               "INVALID_INPUT", 400);
     assert_non_null(strstr(answer.message, "`tags/0`: expected a tag without a comma"));
     answer_free(&answer);
+}
+
+/* An append begins a line, and adds none where one has begun. */
+static void test_append_begins_a_line(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
+    static const char *const appended[] = {"one", "two\\n", "three", "\\nfour", "", "five six"};
+    for (size_t i = 0; i < NG_COUNT(appended); i++) {
+        char members[64];
+        (void)snprintf(members, sizeof(members), ",\"append\":\"%s\"", appended[i]);
+        update(*state, &page, members);
+    }
+    expect_content(*state, &page, "one\ntwo\nthree\nfour\nfive six");
+    expect_member(*state, &page, "", "metadata.word_count", "6");
+    update(*state, &page, ",\"append\":\"# Head\"");
+    expect_member(*state, &page, "", "sections.0.heading", "Head");
+    update(*state, &page, ",\"append\":\"below\"");
+    expect_member(*state, &page, "", "sections.0.content", "below");
 }
 
 static void test_sections_follow(void **state)
@@ -416,6 +434,7 @@ int main(void)
         WITH(test_a_section_that_is_there_twice),
         WITH(test_a_heading_of_spaces),
         WITH(test_titles_count_characters),
+        WITH(test_append_begins_a_line),
         WITH(test_sections_follow),
         WITH(test_sections_have_content),
         WITH(test_sections_of_a_long_page),

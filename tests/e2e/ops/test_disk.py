@@ -199,6 +199,8 @@ def test_a_disk_that_fills_is_told_of(tmp_path):
 
         filler.unlink()
         assert ready(gateway) == {"status": "ready"}
+        for over in ("writes are accepted again", "enough again"):
+            eventually(lambda over=over: len(gateway.logged('"disk"', '"info"', over)) == 1, what=over)
         assert create(gateway, "too big", "x" * 1000000).status_code == 200
         assert metric(gateway, "notegate_data_size_bytes") > size + 1000000
         assert ready(gateway) == {"status": "ready"}
@@ -222,6 +224,7 @@ def test_a_stranger_learns_no_reasons(tmp_path):
 def test_a_full_root_is_told_of(tmp_path):
     with mounted(tmp_path / "disk", "6M") as disk:
         with serving(tmp_path / "data", args=["--root", str(disk)]) as gateway:
+            assert metric(gateway, f'notegate_root_total_bytes{{root="{disk}"}}') == 6 * 1024 * 1024
             fill(disk)
             for number in range(3):
                 made = {"command": "create", "path": str(disk / f"{number}.txt"), "file_text": "z" * 200000}
@@ -233,11 +236,11 @@ def test_a_full_root_is_told_of(tmp_path):
             assert told["status"] == "degraded" and len(told["reasons"]) == 1
             assert "nearly full" in told["reasons"][0] and str(disk) in told["reasons"][0]
             eventually(lambda: gateway.logged('"disk"', '"warning"', str(disk)), what="a warning")
-            assert metric(gateway, f'notegate_root_total_bytes{{root="{disk}"}}') == 6 * 1024 * 1024
             assert metric(gateway, f'notegate_root_free_bytes{{root="{disk}"}}') < 65536
             metrics_are_right(gateway)
             (disk / "filler").unlink()
             assert ready(gateway) == {"status": "ready"}
+            eventually(lambda: gateway.logged('"disk"', '"info"', str(disk), "enough again"), what="the end of it")
 
 
 def test_a_root_that_is_gone_is_told_of(tmp_path):
@@ -257,6 +260,7 @@ def test_a_root_that_is_gone_is_told_of(tmp_path):
         (tmp_path / "away").rename(roots[0])
         roots[1].mkdir()
         assert ready(gateway) == {"status": "ready"}
+        eventually(lambda: gateway.logged('"disk"', '"info"', str(roots[0]), "no longer missing: "), what="the end of it")
 
 
 def check(data):
