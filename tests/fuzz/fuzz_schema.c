@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_schema.c - a schema, a NUL, a value: compiling and checking end, and say something where
- * they fail. */
+/* fuzz_schema.c - a schema, a NUL, a value: compiling, checking and fitting end, and say something
+ * where they fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +20,28 @@ static void must(bool holds)
     }
 }
 
+/* What is fitted is still JSON of the depth that is allowed. */
+static void fit(const struct schema *schema, struct ng_str text, struct arena *arena)
+{
+    static const struct ng_str ignored[] = {{"sessionId", 9}, {"a", 1}};
+    static const struct schema_leniency leniency = {
+        .depth = JSON_DEPTH_DEFAULT, .ignored = ignored, .ignored_count = NG_COUNT(ignored)};
+    struct violations violations;
+    struct buf out;
+    const struct ng_value *value = NULL;
+    if (json_parse_kept(arena, text, JSON_DEPTH_DEFAULT, &value, NULL) != NG_OK) {
+        return; /* no memory */
+    }
+    (void)schema_fit(schema, (struct ng_value *)(uintptr_t)value, arena, &leniency);
+    int rc = schema_check(schema, value, arena, &violations);
+    must(rc == NG_OK || rc == NG_EINVAL || rc == NG_EINTERNAL);
+    buf_init(&out, ARENA_BYTES_MAX);
+    must(json_print(&out, value) == NG_OK);
+    must(arena->oom ||
+         json_parse(arena, buf_str(&out), JSON_DEPTH_DEFAULT, &value, NULL) == NG_OK);
+    buf_done(&out);
+}
+
 static void check(const struct schema *schema, struct ng_str text)
 {
     struct arena arena;
@@ -34,6 +56,9 @@ static void check(const struct schema *schema, struct ng_str text)
             must(violations.items[i].expected.len > 0 && violations.items[i].got.len > 0);
             must(utf8_valid(violations.items[i].got));
             must(utf8_valid(violations.items[i].expected));
+        }
+        if (rc == NG_EINVAL) {
+            fit(schema, text, &arena);
         }
     }
     arena_done(&arena);
