@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "commands.h"
+#include "core/base/build_info.h"
 #include "core/fault/crash.h"
 
 int command_main(int argc, char **argv)
@@ -27,7 +28,7 @@ int command_main(int argc, char **argv)
         } else if (line_has(&line, LINE_HELP)) {
             command_print_help(line.command);
         } else if (line_has(&line, LINE_VERSION)) {
-            printf("notegate %s\n", NOTEGATE_VERSION);
+            printf("notegate %s\n", build_version());
         } else {
             rc = line.command->run(&line);
         }

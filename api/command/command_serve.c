@@ -21,6 +21,7 @@
 #include "api/serve/routes.h"
 #include "command_user.h"
 #include "commands.h"
+#include "core/base/build_info.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
@@ -336,7 +337,7 @@ static void serve_log_configuration(const struct config *config)
                   "user %ld may not read the configuration %s: it is ignored", (long)geteuid(),
                   passed);
     }
-    log_write(NG_LOG_INFO, "serve", "configuration: %s",
+    log_write(NG_LOG_INFO, "serve", "notegate %s, configuration: %s", build_version(),
               text_or(file, "no file; defaults, environment and flags"));
 }
 

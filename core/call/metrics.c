@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/arena.h"
+#include "core/base/build_info.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -465,6 +466,10 @@ int metrics_print(struct metrics *metrics, const struct metrics_reader *reader, 
     metrics_head(out, "notegate_build_info", "gauge", "The version that is running.");
     (void)buf_add_c(out, "notegate_build_info{");
     metrics_label(out, "version", ng_str_of(NOTEGATE_VERSION));
+    (void)buf_add_char(out, ',');
+    metrics_label(out, "commit", ng_str_of(build_commit()));
+    (void)buf_add_char(out, ',');
+    metrics_label(out, "date", ng_str_of(build_date()));
     (void)buf_add_c(out, "} 1\n");
     metrics_print_calls(metrics, reader, out);
     metrics_print_agents(metrics, reader, out, false);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/build_info.h"
 #include "program.h"
 
 static void usage_errors(void **state)
@@ -76,8 +77,10 @@ static void help_of_each_command(void **state)
         expect_run(words, 0, usage, NULL);
     }
     ended_free(&whole);
-    expect_run("version", 0, "notegate " NOTEGATE_VERSION "\n", NULL);
-    expect_run("serve -V", 0, "notegate " NOTEGATE_VERSION "\n", NULL);
+    char version[200];
+    (void)snprintf(version, sizeof(version), "notegate %s\n", build_version());
+    expect_run("version", 0, version, NULL);
+    expect_run("serve -V", 0, version, NULL);
 }
 
 static void the_man_page_is_the_help(void **state)

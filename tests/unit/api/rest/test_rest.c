@@ -161,7 +161,7 @@ static void the_gateway_itself(void **state)
         {"GET /healthz", 200, "Cache-Control: no-store\r\n"},
         {"GET /healthz\nHost: x", 400, "INVALID_INPUT"},
         {"GET /readyz", 200, "{\"status\":\"ready\"}"},
-        {"GET /metrics", 200, "notegate_build_info{version=\"" NOTEGATE_VERSION "\"} 1\n"},
+        {"GET /metrics", 200, "notegate_build_info{version=\"" NOTEGATE_VERSION "\",commit=\""},
         {"GET /metrics", 200, "notegate_limit{name=\"connections\"}"},
         {"GET /metrics", 200, "notegate_calls_total{tool=\"notebook\",outcome=\"ok\"}"},
         {"GET /docs", 200, "Content-Security-Policy: default-src 'none'"},

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/arena.h"
+#include "core/base/build_info.h"
 #include "core/base/str.h"
 #include "core/call/metrics.h"
 
@@ -72,7 +73,11 @@ static void test_calls(void **state)
     expect_line(metrics, "notegate_call_duration_seconds_sum{tool=\"notebook\"} 3.001550000");
     expect_line(metrics, "notegate_agent_errors_total{agent=\"anna\"} 0");
     expect_line(metrics, "notegate_agent_errors_total{agent=\"bert\"} 1");
-    expect_line(metrics, "notegate_build_info{version=\"" NOTEGATE_VERSION "\"} 1");
+    char build[200];
+    (void)snprintf(build, sizeof(build),
+                   "notegate_build_info{version=\"%s\",commit=\"%s\",date=\"%s\"} 1",
+                   NOTEGATE_VERSION, build_commit(), build_date());
+    expect_line(metrics, build);
     metrics_free(metrics);
     metrics_free(NULL);
 }
