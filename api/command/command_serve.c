@@ -337,7 +337,7 @@ static void serve_log_configuration(const struct config *config)
                   "user %ld may not read the configuration %s: it is ignored", (long)geteuid(),
                   passed);
     }
-    log_write(NG_LOG_INFO, "serve", "notegate %s, configuration: %s", build_version(),
+    log_write(NG_LOG_INFO, "serve", "notegate %s; configuration: %s", build_version(),
               text_or(file, "no file; defaults, environment and flags"));
 }
 
@@ -457,7 +457,7 @@ int command_serve(struct command_line *line)
     serve_warn_root();
     disk_look(serve.gateway->disk); /* from then on upkeep does */
     disk_look_roots(serve.gateway->disk);
-    printf("notegate %s listening on %s://%s\n", NOTEGATE_VERSION,
+    printf("notegate %s listening on %s://%s\n", build_version(),
            http_server_scheme(serve.server), http_server_address(serve.server));
     if (command_flush(stdout) != NG_OK) {
         log_write(NG_LOG_WARNING, "serve", "cannot write to the standard output");
