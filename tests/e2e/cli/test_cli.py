@@ -43,13 +43,13 @@ def test_a_reader_that_leaves_is_told_nothing():
     read, write = os.pipe()
     os.close(read)
     try:
-        done = subprocess.run([binary(), "--help"], stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, text=True,
+        done = subprocess.run([BINARY, "--help"], stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, text=True,
                               timeout=60, env=environment())
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
     with open("/dev/full", "w") as full:
-        done = subprocess.run([binary(), "--help"], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True,
+        done = subprocess.run([BINARY, "--help"], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True,
                               timeout=60, env=environment())
     assert done.returncode == 1 and "cannot write to the standard output" in done.stderr
 
