@@ -350,6 +350,13 @@ static void reload_plugins(struct reload *reload, const struct config *config,
         }
         buf_done(&error);
     }
+    for (size_t i = 0; i < reload->gateway->module_count; i++) {
+        const struct module *module = reload->gateway->modules[i];
+        if (loader_replaced(module)) {
+            reload_tell(report, "plugins", false,
+                        "the file %s was replaced; it is loaded after a restart", module->path);
+        }
+    }
     size_t count = gateway_removed_plugins(reload->gateway, config, removed, NG_COUNT(removed));
     const struct config *old = reload_known(reload);
     for (size_t i = 0; i < count && !reload_lists_equal(old, config, "plugins"); i++) {

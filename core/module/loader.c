@@ -57,6 +57,13 @@ static int loader_find(const char *const *folders, const char *name, char *path,
             return NG_OK;
         }
     }
+    if (str_ends(ng_str_of(name), LOADER_SUFFIX)) {
+        (void)buf_printf(error,
+                         "module `%s` has no path: name a file as ./%s, and a module of this "
+                         "gateway without " LOADER_SUFFIX,
+                         name, name);
+        return NG_ENOTFOUND;
+    }
     (void)buf_printf(error, "module `%s` is not there: no %s" LOADER_SUFFIX " in ", name, name);
     for (size_t i = 0; folders != NULL && folders[i] != NULL; i++) {
         (void)buf_printf(error, "%s%s", i > 0 ? ", " : "", folders[i]);
@@ -207,8 +214,9 @@ static int loader_map(struct module *module, struct buf *error)
     return rc;
 }
 
-/* Checks the opened file: its permissions and its note. */
-static int loader_check_file(const char *path, enum ng_module_kind kind, struct buf *error)
+/* Checks the opened file: its permissions and its note. *ret_file: which one it is. */
+static int loader_check_file(const char *path, enum ng_module_kind kind, struct stat *ret_file,
+                             struct buf *error)
 {
     struct elf_note note;
     struct buf why;
@@ -220,6 +228,7 @@ static int loader_check_file(const char *path, enum ng_module_kind kind, struct 
         if (rc == NG_OK) {
             rc = elf_note_read_file(fd, &note, &why);
         }
+        (void)fstat(fd, ret_file);
         (void)close(fd);
     }
     if (why.len > 0) {
@@ -238,9 +247,10 @@ int loader_open(const char *const *folders, const char *name, enum ng_module_kin
                 struct module **ret, struct buf *error)
 {
     char path[LOADER_PATH_MAX];
+    struct stat file = {.st_ino = 0};
     int rc = loader_find(folders, name, path, error);
     if (rc == NG_OK) {
-        rc = loader_check_file(path, kind, error);
+        rc = loader_check_file(path, kind, &file, error);
     }
     if (rc != NG_OK) {
         return rc;
@@ -254,6 +264,7 @@ int loader_open(const char *const *folders, const char *name, enum ng_module_kin
         return NG_EINTERNAL;
     }
     module->path = copy;
+    module->file = file;
     module->kind = kind;
     rc = loader_map(module, error);
     if (rc != NG_OK) {
@@ -262,6 +273,16 @@ int loader_open(const char *const *folders, const char *name, enum ng_module_kin
     }
     *ret = module;
     return NG_OK;
+}
+
+bool loader_replaced(const struct module *module)
+{
+    const struct stat *then = &module->file;
+    struct stat now;
+    return stat(module->path, &now) == 0 &&
+           (now.st_dev != then->st_dev || now.st_ino != then->st_ino ||
+            now.st_mtim.tv_sec != then->st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != then->st_mtim.tv_nsec);
 }
 
 void loader_close(struct module *module)

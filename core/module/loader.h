@@ -3,12 +3,15 @@
 #ifndef NOTEGATE_CORE_LOADER_H
 #define NOTEGATE_CORE_LOADER_H
 
+#include <sys/stat.h>
+
 #include "core/base/buf.h"
 #include "notegate/backend.h"
 #include "notegate/journal.h"
 
 struct module {
     char *path;
+    struct stat file; /* when it was loaded */
     void *handle;
     enum ng_module_kind kind;
     /* A whole copy of the descriptor by today's layout; its arrays are copies too. */
@@ -25,6 +28,8 @@ struct module {
  * sentence that names the file and the fault. */
 int loader_open(const char *const *folders, const char *name, enum ng_module_kind kind,
                 struct module **ret, struct buf *error);
+/* Is another file at its path than the one that was loaded? A deleted one is not. */
+bool loader_replaced(const struct module *module);
 /* The names of modules of this kind in the folders, sorted; free() each and the array. */
 int loader_list(const char *const *folders, enum ng_module_kind kind, char ***ret_names,
                 size_t *ret_count);

@@ -3,13 +3,15 @@
 
 import concurrent.futures
 import json
+import os
 import re
+import shutil
 import signal
 import threading
 
 import httpx
 import pytest
-from cli_support import notegate
+from cli_support import BUILD, notegate
 from conftest import eventually
 
 WRITE = {"mode": "write", "newStr": "text"}
@@ -211,6 +213,19 @@ def test_a_plugin_that_cannot_be_loaded_leaves_the_rest(configured, plugin, told
         assert made.tools() == ["notebook"] and limit(made.gateway, "body") > 500
     assert made.reload(plugins=["notebook", "file_editor"])["plugins"]["holds"]
     assert "fileEditor" in made.tools()
+
+
+def test_a_replaced_module_is_told_of(configured, tmp_path):
+    module = tmp_path / "file_editor.so"
+    built = BUILD / "modules" / "plugins" / "file_editor.so"
+    shutil.copy(built, module)
+    made = configured(plugins=["notebook", str(module)])
+    assert made.reload(plugins=["notebook", str(module)]) == {}
+    shutil.copy(built, tmp_path / "newer")
+    os.rename(tmp_path / "newer", module)
+    changes = made.reload(plugins=["notebook", str(module)])
+    assert not changes["plugins"]["holds"]
+    assert changes["plugins"]["message"] == f"the file {module} was replaced; it is loaded after a restart"
 
 
 def test_many_ask_at_once(configured):

@@ -132,6 +132,9 @@ static void test_not_there(void **state)
             "module `nothing` is not there: no nothing.so in /not/there, " MODULES);
     refused("/not/there/x.so", NG_KIND_PLUGIN,
             "/not/there/x.so cannot be opened: No such file or directory");
+    refused("x.so", NG_KIND_PLUGIN,
+            "module `x.so` has no path: name a file as ./x.so, and a module of this gateway "
+            "without .so");
     struct module *module = NULL;
     struct buf error;
     buf_init(&error, 8192);
