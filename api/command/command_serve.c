@@ -28,6 +28,7 @@
 #include "core/base/minmax.h"
 #include "core/base/text_choice.h"
 #include "core/cluster/cluster.h"
+#include "core/dispatch/timers.h"
 #include "core/gateway/gateway_open.h"
 #include "core/keys/keys.h"
 #include "core/module/registry.h"
@@ -39,6 +40,8 @@
 #define SERVE_GRACE_MS 5000
 #define SERVE_GRACE_HURRY_MS 1000
 #define SERVE_DRAIN_MS 1000
+/* Names of calls that keep the gateway from stopping. */
+#define SERVE_CALLS_MAX 4096
 /* A host name and a port. */
 #define SERVE_ADDRESS_SIZE 300
 
@@ -174,6 +177,7 @@ struct serve_watch {
     int64_t wait_ms;
     bool hurried; /* a second signal came */
     atomic_bool done;
+    _Atomic(const char *) calls; /* that have not ended; NULL: not known */
 };
 
 static void *serve_watch_run(void *user)
@@ -199,9 +203,11 @@ static void *serve_watch_run(void *user)
             log_write(NG_LOG_WARNING, "serve", "second signal: not waiting for calls");
         }
     }
+    const char *calls = atomic_load(&watch->calls);
     log_write(NG_LOG_WARNING, "serve",
-              "stopping took too long, some calls were interrupted; every acknowledged write "
-              "is kept");
+              "stopping took too long, some calls were interrupted%s%s; every acknowledged write "
+              "is kept",
+              text_if(calls, ": "), text_or(calls, ""));
     log_queue_flush(LOG_QUEUE_STOP_MS);
     _exit(COMMAND_OK);
 }
@@ -245,6 +251,12 @@ static void serve_stop(struct serve *serve)
     http_server_stop(serve->server, wait_ms);
     /* Not while a call runs that its transport no longer waits for: the watch ends the process
      * then. */
+    struct buf calls;
+    buf_init(&calls, SERVE_CALLS_MAX);
+    timers_name_calls(serve->gateway->timers, &calls);
+    if (calls.len > 0) {
+        atomic_store(&watch.calls, buf_cstr(&calls));
+    }
     while (!gateway_drain(serve->gateway, SERVE_DRAIN_MS) && watched) {
     }
     gateway_close(serve->gateway);
@@ -254,6 +266,7 @@ static void serve_stop(struct serve *serve)
         (void)pthread_kill(watch.thread, SIGHUP);
         (void)pthread_join(watch.thread, NULL);
     }
+    buf_done(&calls);
     log_write(NG_LOG_INFO, "serve", "stopped");
 }
 

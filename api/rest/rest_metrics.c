@@ -131,6 +131,25 @@ static void print_deferrals(const struct gateway *gateway, struct buf *out, bool
     }
 }
 
+static void print_stuck(const struct gateway *gateway, struct buf *out)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    metrics_head(out, "notegate_calls_stuck", "gauge",
+                 "Calls that have begun and not ended after their timeout; tools without one "
+                 "are left out.");
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < plugins[i]->tool_count; j++) {
+            const struct tool *tool = plugins[i]->tools[j];
+            unsigned stuck = atomic_load(&tool->stuck);
+            if (stuck > 0) {
+                (void)buf_printf(out, "notegate_calls_stuck{plugin=\"%s\",tool=\"%s\"} %u\n",
+                                 plugins[i]->desc.name, tool->desc.name, stuck);
+            }
+        }
+    }
+}
+
 /* One path of a root on each file system; only for callers that may know all spaces. */
 static void print_roots(struct disk *disk, struct buf *out, bool total)
 {
@@ -221,6 +240,7 @@ int rest_ops_metrics(struct http_request *request)
                  (double)mcp_http_sessions(request->server->service));
     print_deferrals(gateway, &out, false);
     print_deferrals(gateway, &out, true);
+    print_stuck(gateway, &out);
     metrics_print_process(&out);
     print_disk(gateway, &out, admin);
     print_files(gateway, &out);

@@ -145,6 +145,26 @@ static int readyz_step(struct ng_call *pub, void *user)
                      text_or(ready.first.data, ""));
 }
 
+/* Tools with calls that do not end: their number; of the one at `index` the reason. */
+static unsigned stuck_reason(const struct gateway *gateway, unsigned index, struct buf *out)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    unsigned found = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < plugins[i]->tool_count; j++) {
+            const struct tool *tool = plugins[i]->tools[j];
+            unsigned stuck = atomic_load(&tool->stuck);
+            if (stuck > 0 && found++ == index) {
+                (void)buf_printf(out, "%u call%s of %s (plugin %s) %s not ended after %s timeout",
+                                 stuck, plural(stuck), tool->desc.name, plugins[i]->desc.name,
+                                 stuck == 1 ? "has" : "have", stuck == 1 ? "its" : "their");
+            }
+        }
+    }
+    return found;
+}
+
 /* Faults that do not stop calls. Nothing is lost while a journal is away; a gateway with a full
  * disk still reads. `out`: emptied. False: no further fault. */
 static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
@@ -158,6 +178,11 @@ static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf 
         return true;
     }
     index -= journal;
+    unsigned stuck = stuck_reason(gateway, index, out);
+    if (index < stuck) {
+        return true;
+    }
+    index -= stuck;
     if (left_out && index == 0) {
         (void)buf_printf(out, "plugins left out because they crashed the gateway: %.*s",
                          (int)gateway->left_out.len, gateway->left_out.data);

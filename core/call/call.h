@@ -111,6 +111,9 @@ struct call_change {
  */
 enum call_phase { CALL_NEW = 0, CALL_ADMITTED, CALL_INLINE, CALL_ASYNC, CALL_DONE };
 
+/* The list of timers.c that has the call: none, until its deadline, from then until it ends. */
+enum call_timer { CALL_UNTIMED = 0, CALL_ON_TIME, CALL_LATE };
+
 /* Set by any thread and never cleared: call_has(), call_set(). */
 enum call_flag {
     CALL_CANCELLED = 1,       /* the client left or cancelled, or the deadline passed */
@@ -224,8 +227,10 @@ struct call {
     ng_step_fn *repeat; /* call_gave(): runs again when all that is pending has ended well */
     ng_step_fn *later;  /* its next step: continue_on_worker */
     void *later_user;
-    struct call *timer_prev, *timer_next; /* in the deadline list */
-    bool on_timer;
+    atomic_bool begun;                    /* its tool or step was run, if only once */
+    struct call *timer_prev, *timer_next; /* in a list of timers.c */
+    enum call_timer timer;                /* which one */
+    int64_t told_ns;                      /* when its delay was last logged; 0: never */
     struct call_change *changes; /* the last first; at most CALL_CHANGES_MAX */
     size_t change_count;         /* all of them */
     size_t bytes;                /* of files and the like that it keeps */

@@ -49,6 +49,7 @@ struct tool {
     size_t metrics_slot;
     size_t index;             /* in registration order */
     atomic_bool blocked_loop; /* watchdog.h: it does not run on event loops any more */
+    atomic_uint stuck;        /* calls that do not end after their deadline (timers.h) */
 };
 
 /* Its name as the configuration has it, for module_run_begin(). plugin NULL: NULL. */

@@ -145,6 +145,7 @@ static int dispatch_run(struct call *call)
     struct module_run run;
     int rc = NG_OK;
     call_enter_module(call, &run);
+    atomic_store_explicit(&call->begun, true, memory_order_relaxed);
     if (call->step != NULL) {
         rc = call->step(&call->pub, call->step_user);
     } else {
