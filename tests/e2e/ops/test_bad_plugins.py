@@ -127,6 +127,41 @@ def test_a_plugin_that_blocks_has_half_of_the_workers(start, tmp_path):
         thread.join(ANSWER_SECONDS)
 
 
+STUCK = 'notegate_calls_stuck{plugin="bad_plugin",tool="bad_blocks"}'
+
+
+def stuck(gateway):
+    """A call that its timeout answered, and that the plugin does not end."""
+    answer = gateway.call("bad_blocks", {"until": str(gateway.data_dir / "go")}, {"X-Notegate-Agent": "ada"})
+    assert answer.status_code == 504 and answer.json()["code"] == "TIMEOUT"
+    eventually(lambda: f"{STUCK} 1" in gateway.client.get("/metrics").text, what="a stuck call")
+    line, = [line for line in logged(gateway, "call") if line["level"] == "error"]
+    assert "bad_blocks (plugin bad_plugin) of ada has not ended" in line["message"]
+
+
+def test_a_call_that_does_not_end_is_told_of_until_it_does(start):
+    gateway = start("log.format=json", "limits.call_timeout=1s")
+    stuck(gateway)
+    ready = gateway.client.get("/readyz").json()
+    assert ready["status"] == "degraded"
+    assert ready["reasons"] == ["1 call of bad_blocks (plugin bad_plugin) has not ended after its timeout"]
+    (gateway.data_dir / "go").touch()
+    eventually(lambda: gateway.client.get("/readyz").json() == {"status": "ready"}, what="the end of it")
+    assert STUCK not in gateway.client.get("/metrics").text
+    eventually(lambda: any("bad_blocks (plugin bad_plugin) of ada has ended" in line["message"] and line["level"] == "info"
+                           for line in logged(gateway, "call")), what="a line about it")
+
+
+def test_a_stop_names_the_call_that_delays_it(start):
+    gateway = start("log.format=json", "limits.call_timeout=1s", "shutdown_timeout=1s")
+    stuck(gateway)
+    gateway.process.terminate()
+    assert gateway.process.wait(ANSWER_SECONDS) == 0
+    gateway.read_all()
+    line = logged(gateway, "serve")[-1]
+    assert "stopping took too long" in line["message"] and "bad_blocks (plugin bad_plugin) of ada" in line["message"]
+
+
 def test_the_standard_output_of_mcp_is_the_protocols(module, tmp_path):
     messages = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
