@@ -334,7 +334,8 @@ static void serve_tell_runners(const struct serve *serve)
     struct buf text;
     buf_init(&text, SERVE_ERROR_MAX);
     if (call != NULL && keys_runners(gateway->keys, call, &text) == NG_OK) {
-        log_write(NG_LOG_INFO, "serve", "%s", buf_cstr(&text));
+        bool open = keys_active(gateway->keys) == 0;
+        log_write(open ? NG_LOG_WARNING : NG_LOG_INFO, "serve", "%s", buf_cstr(&text));
     }
     buf_done(&text);
     call_unref(call);

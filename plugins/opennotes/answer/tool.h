@@ -24,9 +24,8 @@ struct notes_notebook;
 
 /* Pieces of schemas. */
 #define NOTES_PARAM_NOTEBOOK                                                                   \
-    "\"notebook\":{\"type\":\"string\",\"description\":\"Path to notebook. Omit to use "       \
-    "current "                                                                                 \
-    "context.\"}"
+    "\"notebook\":{\"type\":\"string\",\"description\":\"Notebook, by name or by the path of " \
+    "its folder (default: the first one)\"}"
 #define NOTES_PARAM_LIMIT                                                                      \
     "\"limit\":{\"type\":\"integer\",\"default\":50,\"minimum\":1,\"maximum\":1000,"           \
     "\"description\":\"Maximum results to return (default: 50)\"}"
