@@ -54,12 +54,18 @@ need_packages() {
         [ -n "${have[$name]:-}" ] || missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    say "Installing: ${missing[*]}"
+    local begun=$SECONDS
+    say "Installing ${#missing[@]} packages (a minute or two): ${missing[*]}"
     as_root apt-get -qq update >&2 || say "The package lists could not be renewed; going on with those at hand."
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >&2
+    say "Installed in $((SECONDS - begun)) s."
 }
 
-# build PRESET TARGET... [-- CMAKE-ARGUMENTS]: nothing on stdout, and little on stderr unless it fails.
+# What takes less is not told of.
+told_s=5
+
+# build PRESET TARGET... [-- CMAKE-ARGUMENTS]: nothing on stdout; on stderr progress if it is a terminal, else a line before and
+# after, and what fails.
 build() {
     local preset=$1
     shift
@@ -81,10 +87,16 @@ build() {
             rm -rf "$folder"
         fi
         if [ ! -f "$folder/build.ninja" ]; then
-            say "Building $preset in build/$preset ..."
+            say "Building $preset in build/$preset (one to three minutes the first time) ..."
             cmake -S "$root" --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
         fi
-        ninja -C "$folder" --quiet "${targets[@]}" >"$log" 2>&1 9>&- || { cat "$log" >&2; exit 1; }
+        begun=$SECONDS
+        if [ -t 2 ]; then
+            NINJA_STATUS='[%f of %t steps, %e s] ' ninja -C "$folder" "${targets[@]}" >&2 9>&- || exit 1
+        else
+            ninja -C "$folder" --quiet "${targets[@]}" >"$log" 2>&1 9>&- || { cat "$log" >&2; exit 1; }
+        fi
+        [ $((SECONDS - begun)) -lt $told_s ] || say "Built $preset in $((SECONDS - begun)) s."
     )
 }
 
