@@ -61,8 +61,9 @@ need_packages() {
     say "Installed in $((SECONDS - begun)) s."
 }
 
-# What takes less is not told of.
+# What takes less is not told of: seconds, and steps of a build.
 told_s=5
+told_steps=5
 
 # build PRESET TARGET... [-- CMAKE-ARGUMENTS]: nothing on stdout; on stderr progress if it is a terminal, else a line before and
 # after, and what fails.
@@ -91,7 +92,7 @@ build() {
             cmake -S "$root" --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
         fi
         begun=$SECONDS
-        if [ -t 2 ]; then
+        if [ -t 2 ] && [ "$(ninja -n -C "$folder" "${targets[@]}" | grep -c '^\[')" -gt $told_steps ]; then
             NINJA_STATUS='[%f of %t steps, %e s] ' ninja -C "$folder" "${targets[@]}" >&2 9>&- || exit 1
         else
             ninja -C "$folder" --quiet "${targets[@]}" >"$log" 2>&1 9>&- || { cat "$log" >&2; exit 1; }
