@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_schema.c - a schema, a NUL, a value: compiling, checking and fitting end, and say something
- * where they fail. */
+/* fuzz_schema.c - a schema, a NUL, a value: compiling, checking and fitting end, and say
+ * something where they fail. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -424,22 +424,14 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_update_members),
-        WITH(test_update_by_another),
-        WITH(test_expected_version),
-        WITH(test_edits),
-        WITH(test_edits_all_or_none),
-        WITH(test_one_kind_of_edit),
-        WITH(test_section_edits),
-        WITH(test_a_section_that_is_there_twice),
-        WITH(test_a_heading_of_spaces),
-        WITH(test_titles_count_characters),
-        WITH(test_append_begins_a_line),
-        WITH(test_sections_follow),
-        WITH(test_sections_have_content),
-        WITH(test_sections_of_a_long_page),
-        WITH(test_a_title_is_given),
-        WITH_SQLITE(test_no_update_is_lost),
+        WITH(test_update_members),        WITH(test_update_by_another),
+        WITH(test_expected_version),      WITH(test_edits),
+        WITH(test_edits_all_or_none),     WITH(test_one_kind_of_edit),
+        WITH(test_section_edits),         WITH(test_a_section_that_is_there_twice),
+        WITH(test_a_heading_of_spaces),   WITH(test_titles_count_characters),
+        WITH(test_append_begins_a_line),  WITH(test_sections_follow),
+        WITH(test_sections_have_content), WITH(test_sections_of_a_long_page),
+        WITH(test_a_title_is_given),      WITH_SQLITE(test_no_update_is_lost),
         WITH_SQLITE(test_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
