@@ -204,10 +204,11 @@ static void *serve_watch_run(void *user)
         }
     }
     const char *calls = atomic_load(&watch->calls);
-    log_write(NG_LOG_WARNING, "serve",
-              "stopping took too long, some calls were interrupted%s%s; every acknowledged write "
-              "is kept",
-              text_if(calls, ": "), text_or(calls, ""));
+    log_write(
+        NG_LOG_WARNING, "serve",
+        "stopping took too long, some calls were interrupted%s%s; every acknowledged write "
+        "is kept",
+        text_if(calls, ": "), text_or(calls, ""));
     log_queue_flush(LOG_QUEUE_STOP_MS);
     _exit(COMMAND_OK);
 }

@@ -156,7 +156,8 @@ static unsigned stuck_reason(const struct gateway *gateway, unsigned index, stru
             const struct tool *tool = plugins[i]->tools[j];
             unsigned stuck = atomic_load(&tool->stuck);
             if (stuck > 0 && found++ == index) {
-                (void)buf_printf(out, "%u call%s of %s (plugin %s) %s not ended after %s timeout",
+                (void)buf_printf(out,
+                                 "%u call%s of %s (plugin %s) %s not ended after %s timeout",
                                  stuck, plural(stuck), tool->desc.name, plugins[i]->desc.name,
                                  stuck == 1 ? "has" : "have", stuck == 1 ? "its" : "their");
             }

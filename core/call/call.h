@@ -231,10 +231,10 @@ struct call {
     struct call *timer_prev, *timer_next; /* in a list of timers.c */
     enum call_timer timer;                /* which one */
     int64_t told_ns;                      /* when its delay was last logged; 0: never */
-    struct call_change *changes; /* the last first; at most CALL_CHANGES_MAX */
-    size_t change_count;         /* all of them */
-    size_t bytes;                /* of files and the like that it keeps */
-    size_t bytes_counted;        /* of them, in limits.buffered */
+    struct call_change *changes;          /* the last first; at most CALL_CHANGES_MAX */
+    size_t change_count;                  /* all of them */
+    size_t bytes;                         /* of files and the like that it keeps */
+    size_t bytes_counted;                 /* of them, in limits.buffered */
 
     /* Not zeroed in a new call. */
     char late_text[160];   /* the sentence of a deadline */

@@ -18,7 +18,8 @@
 #define NS_PER_S ((int64_t)1000000000)
 /* How often late calls are looked at. */
 #define LATE_LOOK_NS NS_PER_S
-/* A call is told of so long after its deadline: a tool that ends when it is cancelled is fine. */
+/* A call is told of so long after its deadline: a tool that ends when it is cancelled is fine.
+ */
 #define LATE_GRACE_NS NS_PER_S
 /* And again in this interval. */
 #define LATE_TELL_NS (60 * NS_PER_S)
@@ -86,22 +87,22 @@ static void tell_stuck(struct call *call, int64_t now_ns)
         count_stuck(call, 1);
     }
     call->told_ns = now_ns;
-    log_write(NG_LOG_ERROR, "call",
-              "%.*s (plugin %s) of %.*s has not ended %lld s after its timeout: it holds a worker "
-              "or memory until it does",
-              (int)name.len, text_or(name.data, ""), plugin_name(call),
-              (int)call->caller.agent.len, call->caller.agent.data,
-              (long long)((now_ns - call->deadline_ns) / NS_PER_S));
+    log_write(
+        NG_LOG_ERROR, "call",
+        "%.*s (plugin %s) of %.*s has not ended %lld s after its timeout: it holds a worker "
+        "or memory until it does",
+        (int)name.len, text_or(name.data, ""), plugin_name(call), (int)call->caller.agent.len,
+        call->caller.agent.data, (long long)((now_ns - call->deadline_ns) / NS_PER_S));
 }
 
 static void tell_ended(const struct call *call, int64_t now_ns)
 {
     struct ng_str name = call->pub.tool;
     count_stuck(call, UINT_MAX);
-    log_write(NG_LOG_INFO, "call", "%.*s (plugin %s) of %.*s has ended, %lld s after its timeout",
-              (int)name.len, text_or(name.data, ""), plugin_name(call),
-              (int)call->caller.agent.len, call->caller.agent.data,
-              (long long)((now_ns - call->deadline_ns) / NS_PER_S));
+    log_write(NG_LOG_INFO, "call",
+              "%.*s (plugin %s) of %.*s has ended, %lld s after its timeout", (int)name.len,
+              text_or(name.data, ""), plugin_name(call), (int)call->caller.agent.len,
+              call->caller.agent.data, (long long)((now_ns - call->deadline_ns) / NS_PER_S));
 }
 
 /* One that waits for a worker is not stuck itself. */

@@ -2,8 +2,8 @@
 /*
  * timers.h - one thread that ends calls at their deadline and starts the gateway's upkeep.
  *
- * A call that has begun, and has not ended a second after its deadline, is stuck: that is logged,
- * and again each minute until it ends, and struct tool.stuck counts it.
+ * A call that has begun, and has not ended a second after its deadline, is stuck: that is
+ * logged, and again each minute until it ends, and struct tool.stuck counts it.
  */
 #ifndef NOTEGATE_CORE_TIMERS_H
 #define NOTEGATE_CORE_TIMERS_H
