@@ -132,67 +132,77 @@ const char entry_read_result[] = RESULT
                                                                                "count") "," INTEGER("total") "}}}}";
 
 const char entry_update_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE
-    "," TEXT_OF("content", "New content (replaces existing; with `section` only what is under "
-                           "that "
-                           "heading)") "," TEXT_OF("append", "Text to put at the end of the "
-                                                             "content, on a line of its own. "
-                                                             "Safe beside other agents: none "
-                                                             "is lost") ","
-                                                                        "\"edits\":{\"type\":"
-                                                                        "\"array\","
-                                                                        "\"minItems\":1,"
-                                                                        "\"maxItems\":100,"
-                                                                        "\"items\":{\"type\":"
-                                                                        "\"object\","
-                                                                        "\"required\":[\"old_"
-                                                                        "str\","
-                                                                        "\"new_str\"],"
-                                                                        "\"additionalProperties"
-                                                                        "\":"
-                                                                        "false,"
-                                                                        "\"properties\":{\"old_"
-                                                                        "str\":{\"type\":"
-                                                                        "\"string\","
-                                                                        "\"minLength\":1,"
-                                                                        "\"description\":"
-                                                                        "\"Text that is "
-                                                                        "there\"},\"new_"
-                                                                        "str\":{\"type\":"
-                                                                        "\"string\","
-                                                                        "\"description\":"
-                                                                        "\"What it "
-                                                                        "becomes\"}}},"
-                                                                        "\"description\":"
-                                                                        "\"Replacements, one "
-                                                                        "after the other. "
-                                                                        "Each old_str must be "
-                                                                        "there exactly once; "
-                                                                        "all are made or "
-                                                                        "none\"}," TEXT_OF(
-                                                                            "section",
-                                                                            "With `content`: "
-                                                                            "the heading (its "
-                                                                            "plain text) whose "
-                                                                            "text is "
-                                                                            "replaced, "
-                                                                            "sub-headings "
-                                                                            "included; the "
-                                                                            "heading itself "
-                                                                            "stays. Several "
-                                                                            "with "
-                                                                            "that text are "
-                                                                            "refused") "," TEXT_OF("titl"
-                                                                                                   "e",
-                                                                                                   "New "
-                                                                                                   "titl"
-                                                                                                   "e") "," TAGS_OF("New tags (replace the present ones; no commas)") "," SUMMARY
-                                                                                                                                                                      "," STATUS_OF(
-                                                                                                                                                                          "New status") ","
-                                                                                                                                                                                        "\"expected_version\":{\"type\":\"integer\"," VERSION
-                                                                                                                                                                                        ",\"description\":\"Update only if "
-                                                                                                                                                                                        "the entry is at this version, else fail with CONFLICT\"}," OWN
-                                                                                                                                                                                        "}}";
+    "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "," TEXT_OF(
+        "content",
+        "New content (replaces existing; with `section` only what is under "
+        "that "
+        "heading)") "," TEXT_OF("append",
+                                "Text to put at the end of the "
+                                "content, on a line of its own. "
+                                "Safe beside other agents: none "
+                                "is lost") ","
+                                           "\"edits\":{\"type\":"
+                                           "\"array\","
+                                           "\"minItems\":1,"
+                                           "\"maxItems\":100,"
+                                           "\"items\":{\"type\":"
+                                           "\"object\","
+                                           "\"required\":[\"old_"
+                                           "str\","
+                                           "\"new_str\"],"
+                                           "\"additionalProperties"
+                                           "\":"
+                                           "false,"
+                                           "\"properties\":{\"old_"
+                                           "str\":{\"type\":"
+                                           "\"string\","
+                                           "\"minLength\":1,"
+                                           "\"description\":"
+                                           "\"Text that is "
+                                           "there\"},\"new_"
+                                           "str\":{\"type\":"
+                                           "\"string\","
+                                           "\"description\":"
+                                           "\"What it "
+                                           "becomes\"}}},"
+                                           "\"description\":"
+                                           "\"Replacements, one "
+                                           "after the other. "
+                                           "Each old_str must be "
+                                           "there exactly once; "
+                                           "all are made or "
+                                           "none\"}," TEXT_OF(
+                                               "section",
+                                               "With `content`: "
+                                               "the heading (its "
+                                               "plain text) whose "
+                                               "text is "
+                                               "replaced, "
+                                               "sub-headings "
+                                               "included; the "
+                                               "heading itself "
+                                               "stays. Several "
+                                               "with "
+                                               "that text are "
+                                               "refused") "," TEXT_OF("titl"
+                                                                      "e",
+                                                                      "New "
+                                                                      "titl"
+                                                                      "e") "," TAGS_OF("New "
+                                                                                       "tags "
+                                                                                       "(replac"
+                                                                                       "e the "
+                                                                                       "present"
+                                                                                       " ones; "
+                                                                                       "no "
+                                                                                       "commas"
+                                                                                       ")") "," SUMMARY
+                                                                                            "," STATUS_OF(
+                                                                                                "New status") ","
+                                                                                                              "\"expected_version\":{\"type\":\"integer\"," VERSION
+                                                                                                              ",\"description\":\"Update only if "
+                                                                                                              "the entry is at this version, else fail with CONFLICT\"}," OWN
+                                                                                                              "}}";
 
 const char entry_update_result[] = RESULT
     "\"notebook_id\",\"status\",\"version\"],\"properties\":{" STRING("notebook_id") "," STRING(
