@@ -7,6 +7,7 @@
 
 #include <utf8proc.h>
 
+#include "core/base/text/stem.h"
 #include "core/base/utf8.h"
 
 struct range {
