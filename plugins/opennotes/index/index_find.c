@@ -256,7 +256,9 @@ static int find_now(struct notes_index *index, struct ng_call *call, struct ng_s
     }
     int fd = notes_tree_open(index->root_fd, ret->path.data, O_PATH);
     if (fd == -ENOENT && is_unmade(index)) {
-        return fail_path(call, NOTES_ENOTE, "Note not found: ", ret->path, "");
+        rc = fail_path(call, NOTES_ENOTE, "Note not found: ", ret->path, "");
+        call->host->hint(call, "Check path is relative to notebook root");
+        return rc;
     }
     if (fd < 0) {
         return NG_OK;

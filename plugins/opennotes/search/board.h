@@ -37,6 +37,7 @@ enum notes_board_statement {
     NOTES_BOARD_SIZE,
     NOTES_BOARD_WORDS,
     NOTES_BOARD_BODY,
+    NOTES_BOARD_FORMS,
     NOTES_BOARD_STATEMENTS
 };
 

@@ -13,6 +13,7 @@
 /* A note's text and its folded form. Both have the same lines. */
 struct body {
     struct ng_str content, folded;
+    int64_t line; /* lines before it in the file */
 };
 
 /* ---- position in the folded text ---- */
@@ -30,7 +31,7 @@ static bool is_similar(const struct wanted *wanted, struct ng_str word, size_t l
     bool is_short = letters + wanted->edits < wanted->letters;
     bool is_long = letters > wanted->letters + wanted->edits;
     if (is_short || (is_long && !str_starts(word, wanted->word))) {
-        return false;
+        return notes_fuzzy_same_stem(wanted->word, word);
     }
     return notes_fuzzy_match(wanted->word, word) != NOTES_FUZZY_NONE;
 }
@@ -68,10 +69,12 @@ static size_t find_hit(const struct notes_search *search, struct ng_str folded)
         size_t at = str_find(folded, search->words[k], 0);
         first = size_min(at, first);
     }
-    if (first == SIZE_MAX) {
-        return find_similar(search, folded);
+    for (size_t k = 0; k < search->word_count && first == SIZE_MAX; k++) {
+        for (size_t i = 0; i < search->forms[k].count; i++) {
+            first = size_min(str_find(folded, search->forms[k].words[i], 0), first);
+        }
     }
-    return first;
+    return first != SIZE_MAX ? first : find_similar(search, folded);
 }
 
 /* ---- the same position in the original text ---- */
@@ -121,7 +124,7 @@ static size_t unfold(struct ng_str line, size_t wanted)
 }
 
 struct place {
-    int64_t line; /* from 1 */
+    int64_t line; /* from 1; 0: there is no text */
     size_t at;    /* in the content */
 };
 
@@ -193,7 +196,7 @@ static void write_hit(struct notes_search *search, const struct body *body, stru
         return;
     }
     size_t at = utf8_cut(body->content, place.at).len;
-    notes_json_member_int(item, "line", place.line);
+    notes_json_member_int(item, "line", body->line + place.line);
     notes_json_member(item, "excerpt", around(body->content, at, search->query.len));
 }
 
@@ -206,7 +209,8 @@ int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item
     (void)sqlite3_bind_int64(row, 1, note);
     int rc = sqlite3_step(row);
     if (rc == SQLITE_ROW) {
-        struct body body = {notes_column_text(row, 0), notes_column_text(row, 1)};
+        struct body body = {notes_column_text(row, 0), notes_column_text(row, 1),
+                            sqlite3_column_int64(row, 2)};
         write_hit(search, &body, item);
     }
     (void)sqlite3_reset(row);
