@@ -492,15 +492,13 @@ static void sql_contains(sqlite3_context *context, int count, sqlite3_value **va
     arena_done(&arena);
 }
 
-/* Does the text hold any of the needles, byte for byte? NULL holds nothing. */
+/* Does the text hold the needle, byte for byte? NULL holds nothing. */
 static void sql_has(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct ng_str text = count > 0 ? notes_value_text(values[0]) : STR_NONE;
-    bool has = false;
-    for (int i = 1; i < count && !has; i++) {
-        has = str_find(text, notes_value_text(values[i]), 0) != SIZE_MAX;
-    }
-    sqlite3_result_int(context, has);
+    (void)count;
+    struct ng_str text = notes_value_text(values[0]);
+    struct ng_str needle = notes_value_text(values[1]);
+    sqlite3_result_int(context, str_find(text, needle, 0) != SIZE_MAX);
 }
 
 /* The text trimmed and folded. */
@@ -525,7 +523,7 @@ int notes_filter_functions(sqlite3 *db)
     static const struct function functions[] = {
         {"on_glob", 2, sql_glob},
         {"on_contains", 2, sql_contains},
-        {"notes_has", -1, sql_has},
+        {"notes_has", 2, sql_has},
         {"on_fold", 1, sql_fold},
     };
     int rc = SQLITE_OK;

@@ -31,6 +31,7 @@ static const char *const statement_sql[NOTES_BOARD_STATEMENTS] = {
     [NOTES_BOARD_GRAMS] = "SELECT 1 FROM grams WHERE grams MATCH ?2 AND rowid=?1",
     [NOTES_BOARD_SIZE] = "SELECT size FROM notes WHERE id=?1",
     [NOTES_BOARD_WORDS] = "SELECT title, body FROM texts WHERE note=?1",
+    [NOTES_BOARD_STEM] = "SELECT word FROM vocab WHERE stem=?1 LIMIT 1000",
     [NOTES_BOARD_FORMS] =
         "SELECT word FROM vocab WHERE stem=?1 AND NOT notes_has(word,?2) ORDER BY word",
     [NOTES_BOARD_BODY] = "SELECT b.content, b.folded, n.body_line FROM bodies b"

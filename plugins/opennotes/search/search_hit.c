@@ -59,6 +59,38 @@ static size_t find_similar(const struct notes_search *search, struct ng_str fold
     return SIZE_MAX;
 }
 
+static bool is_form(const struct notes_search *search, struct ng_str word)
+{
+    for (size_t k = 0; k < search->word_count; k++) {
+        for (size_t i = 0; i < search->forms[k].count; i++) {
+            if (str_equal(search->forms[k].words[i], word)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The first word that is another form of one of the query. */
+static size_t find_form(const struct notes_search *search, struct ng_str folded)
+{
+    struct ng_str word;
+    size_t letters = 0;
+    size_t at = 0;
+    size_t forms = 0;
+    for (size_t k = 0; k < search->word_count; k++) {
+        forms += search->forms[k].count;
+    }
+    for (size_t i = 0;
+         forms > 0 && i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
+         i++) {
+        if (is_form(search, word)) {
+            return (size_t)(word.data - folded.data);
+        }
+    }
+    return SIZE_MAX;
+}
+
 static size_t find_hit(const struct notes_search *search, struct ng_str folded)
 {
     size_t first = str_find(folded, search->folded, 0);
@@ -69,10 +101,8 @@ static size_t find_hit(const struct notes_search *search, struct ng_str folded)
         size_t at = str_find(folded, search->words[k], 0);
         first = size_min(at, first);
     }
-    for (size_t k = 0; k < search->word_count && first == SIZE_MAX; k++) {
-        for (size_t i = 0; i < search->forms[k].count; i++) {
-            first = size_min(str_find(folded, search->forms[k].words[i], 0), first);
-        }
+    if (first == SIZE_MAX) {
+        first = find_form(search, folded);
     }
     return first != SIZE_MAX ? first : find_similar(search, folded);
 }

@@ -124,18 +124,21 @@ static void add_marks(const struct notes_search *search, const struct notes_need
     }
 }
 
-/* A needle of a form may take the place of one that is in use: their marks are added first. */
+/* The needle of a stem may take the place of one that is in use: their marks are added first.
+ */
 static int add_forms(struct notes_search *search, uint16_t *has)
 {
     struct notes_needle *needle = NULL;
+    char stem[NOTES_STEM_BYTES_MAX];
     int rc = SQLITE_OK;
-    for (size_t i = 0; i < search->word_count; i++) {
-        for (size_t k = 0; k < search->forms[i].count && rc == SQLITE_OK; k++) {
-            rc =
-                notes_needle_get(search, NOTES_NEEDLE_TEXT, search->forms[i].words[k], &needle);
-            if (rc == SQLITE_OK) {
-                add_marks(search, needle, i, has);
-            }
+    for (size_t i = 0; i < search->word_count && rc == SQLITE_OK; i++) {
+        if (search->forms[i].count == 0) {
+            continue;
+        }
+        rc = notes_needle_get(search, NOTES_NEEDLE_STEM, notes_stem(search->words[i], stem),
+                              &needle);
+        if (rc == SQLITE_OK) {
+            add_marks(search, needle, i, has);
         }
     }
     return rc;

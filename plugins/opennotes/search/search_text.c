@@ -182,15 +182,31 @@ static int find_grams(struct notes_search *search)
     return rc;
 }
 
-/* The word and its forms as arguments. */
+/* Does the note have the word, or another form of it as a word? */
 static void add_word(const struct notes_search *search, size_t i, struct buf *sql)
 {
-    buf_add_char(sql, ',');
+    const struct notes_forms *forms = &search->forms[i];
+    struct buf match;
+    buf_init(&match, SQL_MAX);
+    buf_add_c(sql, "(notes_has(n.heads,");
     notes_add_quoted(sql, search->words[i], '\'');
-    for (size_t k = 0; k < search->forms[i].count; k++) {
-        buf_add_char(sql, ',');
-        notes_add_quoted(sql, search->forms[i].words[k], '\'');
+    buf_add_c(sql, ") OR notes_has(" BODY ",");
+    notes_add_quoted(sql, search->words[i], '\'');
+    buf_add_c(sql, ")");
+    for (size_t k = 0; k < forms->count; k++) {
+        notes_add_if(&match, k > 0, " OR ");
+        notes_add_quoted(&match, forms->words[k], '"');
     }
+    if (forms->count > 0) {
+        buf_add_c(sql, " OR n.id IN (SELECT rowid FROM terms WHERE terms MATCH ");
+        notes_add_quoted(sql, notes_buf_str(&match), '\'');
+        buf_add_c(sql, ")");
+    }
+    buf_add_c(sql, ")");
+    if (match.rc != NG_OK) {
+        sql->rc = match.rc;
+    }
+    buf_done(&match);
 }
 
 /* One statement for any of the words. */
@@ -200,11 +216,7 @@ static void write_any(struct notes_search *search, struct buf *sql)
     buf_init(&has, SQL_MAX);
     for (size_t i = 0; i < search->word_count; i++) {
         notes_add_if(&has, i > 0, "+");
-        buf_add_c(&has, "(notes_has(n.heads");
         add_word(search, i, &has);
-        buf_add_c(&has, ") OR notes_has(" BODY);
-        add_word(search, i, &has);
-        buf_add_c(&has, "))");
     }
     buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
                    "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "

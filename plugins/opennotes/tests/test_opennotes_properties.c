@@ -271,7 +271,8 @@ static void other_forms_are_found(void **state)
     struct fixture *fixture = *state;
     fixture_put(fixture, "a.md", "one needle\n\na battery and an organization\n");
     fixture_put(fixture, "b.md", "many needles\n");
-    fixture_put(fixture, "c.md", "nothing\n");
+    fixture_put(fixture, "c.md", "nothing new\n");
+    fixture_put(fixture, "d.md", "he knew it\n");
     fixture_serve(fixture, NULL);
     static const struct {
         const char *args, *wanted;
@@ -288,6 +289,9 @@ static void other_forms_are_found(void **state)
         {"{\"query\":\"the batteries\",\"filters\":{\"and\":[\"path=*\"]}}", "\"total\":1,"},
         {"{\"query\":\"\\\"batteries\\\"\"}", "\"total\":1,"},
         {"{\"query\":\"batters\"}", "\"total\":0,"},
+        /* Forms are whole words. */
+        {"{\"query\":\"news\"}", "\"total\":1,"},
+        {"{\"query\":\"news\",\"filters\":{\"and\":[\"path=*\"]}}", "\"total\":1,"},
     };
     for (size_t i = 0; i < NG_COUNT(calls); i++) {
         says(fixture, SEARCH, calls[i].args, calls[i].wanted);
