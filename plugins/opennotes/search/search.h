@@ -32,6 +32,7 @@ struct notes_search {
     struct notes_left_out *left_out; /* counts the notes instead; NULL: they are answered */
     /* Of the query, folded; none: it is searched as a whole. */
     struct ng_str words[NOTES_FUZZY_WORDS_MAX];
+    struct ng_str written[NOTES_FUZZY_WORDS_MAX]; /* of a text, before their endings are cut */
     struct notes_needle *needles[NOTES_FUZZY_WORDS_MAX]; /* of the words, on the board */
     size_t word_count;
     struct notes_forms forms[NOTES_FUZZY_WORDS_MAX]; /* of the words */

@@ -2,13 +2,13 @@
 /* search_forms.c - other forms of the words of a query: "batteries" finds "battery". */
 #include "search.h"
 
-static int find_forms(struct notes_search *search, sqlite3_stmt *rows, struct ng_str word,
-                      struct notes_forms *forms)
+static int find_forms(struct notes_search *search, sqlite3_stmt *rows, size_t i)
 {
+    struct notes_forms *forms = &search->forms[i];
     char stem[NOTES_STEM_BYTES_MAX];
-    int rc = notes_bind_text(rows, 1, notes_stem(word, stem));
+    int rc = notes_bind_text(rows, 1, notes_stem(search->written[i], stem));
     if (rc == SQLITE_OK) {
-        rc = notes_bind_text(rows, 2, word);
+        rc = notes_bind_text(rows, 2, search->words[i]);
     }
     while (rc == SQLITE_OK && forms->count < NOTES_FORMS_MAX &&
            (rc = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -26,7 +26,7 @@ int notes_search_forms(struct notes_search *search)
     int rc = SQLITE_OK;
     for (size_t i = 0; i < search->word_count && rc == SQLITE_OK; i++) {
         search->forms[i].count = 0;
-        rc = find_forms(search, rows, search->words[i], &search->forms[i]);
+        rc = find_forms(search, rows, i);
     }
     return rc;
 }

@@ -135,7 +135,7 @@ static int add_forms(struct notes_search *search, uint16_t *has)
         if (search->forms[i].count == 0) {
             continue;
         }
-        rc = notes_needle_get(search, NOTES_NEEDLE_STEM, notes_stem(search->words[i], stem),
+        rc = notes_needle_get(search, NOTES_NEEDLE_STEM, notes_stem(search->written[i], stem),
                               &needle);
         if (rc == SQLITE_OK) {
             add_marks(search, needle, i, has);

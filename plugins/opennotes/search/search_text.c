@@ -101,6 +101,35 @@ static bool is_common(struct ng_str word)
     return false;
 }
 
+static bool ends_with(struct ng_str word, const char *suffix, size_t least)
+{
+    size_t len = strlen(suffix);
+    return word.len >= len + least && memcmp(word.data + word.len - len, suffix, len) == 0;
+}
+
+/* A word of a query without the ending that other words with it rarely have: it is searched as
+ * a part of words, beside the forms with its stem. */
+static struct ng_str word_begin(struct ng_str word)
+{
+    struct ng_str begin = word;
+    if (ends_with(word, "ing", 3) || (ends_with(word, "ed", 3) && !ends_with(word, "eed", 0))) {
+        begin.len -= (size_t)2 + (word.data[word.len - 1] == 'g');
+        bool vowel = false;
+        for (size_t i = 0; i < begin.len; i++) {
+            vowel = vowel || memchr("aeiouy", begin.data[i], 6) != NULL;
+        }
+        if (!vowel) {
+            return word;
+        }
+        if (begin.len > 3 && begin.data[begin.len - 1] == begin.data[begin.len - 2]) {
+            begin.len--;
+        }
+    } else if (ends_with(word, "s", 3) && !ends_with(word, "ss", 0)) {
+        begin.len--;
+    }
+    return begin;
+}
+
 /* A word without the punctuation around it. */
 static struct ng_str bare(struct ng_str piece)
 {
@@ -130,7 +159,8 @@ static size_t split(struct notes_search *search, size_t *ret_pieces)
         *ret_pieces += at > from;
         struct ng_str word = bare(str_make(text.data + from, at - from));
         if (word.len > 0 && !is_common(word)) {
-            search->words[kept++] = word;
+            search->written[kept] = word;
+            search->words[kept++] = word_begin(word);
         }
         at++;
     }
@@ -142,6 +172,9 @@ static int find_search_words(struct notes_search *search)
 {
     size_t pieces = 0;
     search->word_count = split(search, &pieces);
+    if (pieces <= 1) {
+        search->words[0] = search->written[0];
+    }
     int rc = notes_search_forms(search);
     if (pieces <= 1 && (search->word_count == 0 || search->forms[0].count == 0)) {
         search->word_count = 0;
