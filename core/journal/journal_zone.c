@@ -45,6 +45,7 @@ int journal_zone_use(struct ng_str name)
     if (name.len > 0 && !str_is(name, "UTC")) {
         (void)snprintf(value, sizeof(value), ":%.*s", (int)name.len, name.data);
     }
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): before plugins start their threads */
     if (name.len > 0 && setenv("TZ", value, 1) != 0) {
         return NG_EINTERNAL;
     }

@@ -10,6 +10,7 @@
 
 #include "../../plugins/opennotes/filter/filter.h"
 
+/* NOLINTNEXTLINE(readability-identifier-naming) */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char tables[] =

@@ -15,6 +15,7 @@
 #define NOW_MS ((int64_t)1769610600000)
 #define FILLED_BYTES_MAX 1048576
 
+/* NOLINTNEXTLINE(readability-identifier-naming) */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char tables[] =

@@ -442,6 +442,7 @@ static int compile_all(struct notes_filter_compiler *compiler, const struct ng_v
     buf_done(&compiler->sql);
     buf_done(&compiler->shown);
     arena_done(&arena);
+    compiler->arena = NULL;
     return rc;
 }
 

@@ -62,9 +62,10 @@ int notes_filter_left_out(struct ng_call *call, sqlite3 *db, const struct notes_
     left->sql = call->host->format(
         call, "(n.front_error IS NOT NULL AND (%.*s) IS NULL AND NOT ifnull((%.*s),0))",
         (int)doubt.len, doubt.data, (int)sql.len, sql.data);
-    if (!add_values(call, filter, left) || !add_values(call, filter, left)) {
-        return SQLITE_NOMEM;
+    bool added = true;
+    for (int times = 0; times < 2 && added; times++) {
+        added = add_values(call, filter, left);
     }
     *ret_filter = left;
-    return left->sql.data != NULL ? SQLITE_OK : SQLITE_NOMEM;
+    return added && left->sql.data != NULL ? SQLITE_OK : SQLITE_NOMEM;
 }

@@ -121,7 +121,7 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
                            NULL) != SQLITE_OK) {
         rc = notes_index_fail(index, call, db);
     }
-    while (rc == NG_OK && sqlite3_step(rows) == SQLITE_ROW) {
+    while (rc == NG_OK && asked.data != NULL && sqlite3_step(rows) == SQLITE_ROW) {
         size_t away = distance(asked, notes_column_text(rows, 1));
         if (away < best_distance) {
             best_distance = away;
