@@ -323,6 +323,8 @@ struct file_undo {
     struct ng_str inserted; /* as stored: UTF-8, or hex digits if `hex` */
     bool hex;
     struct ng_str former; /* NG_UNDO_MOVE */
+    struct ng_str agent;  /* made the change; absent in steps of earlier versions */
+    int64_t time_ms;
 };
 
 struct file_history {
@@ -330,11 +332,16 @@ struct file_history {
     struct file_undo items[NG_FILE_UNDO_MAX];
 };
 
+struct file_record;
+
 int files_history_read(struct call *call, const struct ng_doc *doc, struct file_history *ret);
 int files_history_write(struct call *call, const struct file_history *history,
                         struct ng_draft *next);
 /* Adds the step and drops the oldest ones beyond the limits. */
 void files_history_push(struct file_history *history, const struct file_undo *undo);
+/* The step is of the record's change: its id, hashes, agent and time. */
+void files_undo_sign(struct call *call, const struct file_record *record,
+                     struct file_undo *undo);
 /* The splice back from `after` to `before`. */
 int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
                     struct file_undo *ret);
