@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* text_near.c - where a text nearly occurs. Both texts are folded to code points, white space
- * between others to one blank, and searched as Knuth, Morris and Pratt do: one pass, and memory
- * for the text that is looked for. */
+/* text_near.c - the nearest place of a text that does not occur. Both texts are folded to code
+ * points, white space between others to one blank, and searched as Knuth, Morris and Pratt do:
+ * one pass, and memory for the text that is looked for. */
 #include "core/base/text/text_near.h"
 
 #include <stdio.h>

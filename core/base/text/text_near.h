@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* text_near.h - where a text nearly occurs: for "did you mean". Never for a replacement. */
+/* text_near.h - the nearest place of a text that does not occur, for hints. Never for a
+ * replacement. */
 #ifndef NOTEGATE_CORE_TEXT_NEAR_H
 #define NOTEGATE_CORE_TEXT_NEAR_H
 
