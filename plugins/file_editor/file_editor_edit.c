@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* file_editor_edit.c - the commands create, str_replace, insert, undo_edit, copy, move. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/text/text_near.h"
@@ -138,7 +139,10 @@ static int fail_absent(struct ng_call *call, const struct editor_job *job, struc
     return rc;
 }
 
-/* The message has the first lines of all occurrences as JSON: "[1,4]". */
+/* Lines of occurrences told. */
+#define AMBIGUOUS_SHOWN 10
+
+/* The message has the first lines of the occurrences as JSON: "[1,4]". */
 static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
                           struct ng_str text)
 {
@@ -146,6 +150,8 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
     struct ng_writer *lines = host->json_writer(call);
     size_t line = 1;
     size_t counted = 0;
+    size_t count = 0;
+    char more[40] = "";
     if (lines == NULL) {
         return ng_fail(call, NG_EINTERNAL, "Out of memory while searching %.*s.",
                        (int)job->path.len, job->path.data);
@@ -153,16 +159,22 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
     host->json_array(lines);
     for (size_t at = str_find(text, job->old_str, 0); at != SIZE_MAX;
          at = str_find(text, job->old_str, at + job->old_str.len)) {
+        if (++count > AMBIGUOUS_SHOWN) {
+            continue;
+        }
         line += editor_count(str_make(text.data + counted, at - counted), '\n');
         counted = at;
         host->json_int(lines, (int64_t)line);
     }
     host->json_end(lines);
+    if (count > AMBIGUOUS_SHOWN) {
+        (void)snprintf(more, sizeof(more), " and %zu more", count - AMBIGUOUS_SHOWN);
+    }
     struct ng_str list = host->json_result(lines);
     return ng_fail(call, NG_EFAILED,
                    "No replacement was performed. Multiple occurrences of old_str `%.*s` in "
-                   "lines %.*s. Please ensure it is unique",
-                   (int)job->old_str.len, job->old_str.data, (int)list.len, list.data);
+                   "lines %.*s%s. Please ensure it is unique",
+                   (int)job->old_str.len, job->old_str.data, (int)list.len, list.data, more);
 }
 
 /* Replaces `old`, a part of the file's text, by `put` ({NULL, 0}: out of memory), in the draft

@@ -8,27 +8,23 @@
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 #define SHOWN_MAX ((size_t)4 * EXECUTED_MAX + 1024)
 
+/* At most 1,024 characters: OpenAI refuses a request with a longer description. */
 const char notes_search_summary[] =
     "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
     "the path of a note is not known:\n\n"
-    "1. Text: 'query' for substring matching: notes with all of the text first, then "
-    "those with any of its words\n"
-    "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"
+    "1. Text: 'query': notes with all of the text first, then those with any of its words\n"
+    "2. Fuzzy: 'query' and 'fuzzy: true' tolerate typos\n"
     "3. SQL: 'sql' (SQLite; one SELECT or WITH statement)\n"
-    "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with "
-    "'query'\n\n"
-    "Common filter fields: data.tag, data.status, data.priority, path, title, links-to, "
-    "linked-by; operators: = != < > <= >= ~ (contains). data.tag means the tags of the "
-    "frontmatter and the #tags in the text\n\n"
-    "Example SQL: SELECT * FROM read_markdown('**/*.md') WHERE content LIKE '%TODO%' LIMIT 10\n"
+    "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with 'query'\n\n"
+    "Filter fields: data.tag (also #tags in the text), data.status, data.priority, path, "
+    "title, links-to, linked-by; operators: = != < > <= >= ~ (contains)\n\n"
+    "SQL: SELECT * FROM read_markdown('**/*.md') WHERE content LIKE '%TODO%' LIMIT 10\n"
     "Columns: file_path, title, content, metadata (JSON: metadata ->> 'status'), tags (JSON), "
-    "created, modified, size, word_count. Also md_links(content), md_headings(content), "
-    "md_tasks(content) as tables and md_stats(content).\n\n"
-    "Returns notes matching criteria with pagination metadata; with 'query' each has the "
-    "'line' "
-    "of the first hit (as 'startLine' of get) and an 'excerpt' of the text around it, of a "
-    "note "
-    "whose title alone matches its first words.";
+    "created, modified, size, word_count. Tables: md_links(content), md_headings(content), "
+    "md_tasks(content); also md_stats(content)\n\n"
+    "Returns notes with pagination; with 'query' each has the 'line' of the first hit (as "
+    "'startLine' of get) and an 'excerpt' around it, or its first words if only its title "
+    "matches.";
 
 #define CONDITIONS(name, what)                                                                 \
     "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100,"       \

@@ -35,7 +35,7 @@ const char notes_edit_params[] =
     "\"description\":\"Markdown, for append, prepend and replace_section\"},"
     "\"section\":{\"type\":\"string\","
     "\"description\":\"Heading (or its anchor), for replace_section\"},"
-    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,\"maxProperties\":200,"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,"
     "\"description\":\"Frontmatter fields, for set; null removes one\"},"
     "\"expectedRevision\":{\"type\":\"string\","
     "\"description\":\"Revision that the note must have\"}," NOTES_PARAM_NOTEBOOK "}}";
@@ -198,7 +198,7 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     if (job->content.len > 0 && memchr(job->content.data, '\0', job->content.len) != NULL) {
         return ng_fail(call, NG_EINVAL, "`content` holds NUL characters; notes are text.");
     }
-    return NG_OK;
+    return notes_data_check(call, job->data);
 }
 
 int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
