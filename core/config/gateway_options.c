@@ -59,6 +59,10 @@ const struct ng_option gateway_options[] = {
           "conformance. +NAME adds a module to the default."),
     PLAIN("plugin_path", LIST, NULL,
           "Folders to search for plugins. Default: the installed folder."),
+    PLAIN("tools.ignored_arguments", LIST,
+          "toolCallId, sessionId, action, chatInput, task_progress",
+          "Members that clients add to the arguments of every call: a tool that does not have "
+          "them does not see them. Other unknown members are refused."),
     TEXT("auth", "auto", "auto on off",
          "Callers that need a key. auto: all callers once a key exists; before that, callers "
          "on this machine that run as the gateway's user need none. on: all callers. off: no "

@@ -175,7 +175,7 @@ void cells_runs_close(struct cells_runs *runs);
 /* The last execution of the cell by this gateway. */
 struct cells_last cells_last_run(struct cells *self, struct ng_str notebook,
                                  const char *handle);
-int cells_run_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_run_run(void *user, struct ng_call *call, struct ng_str args);
 int cells_get_run_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_interrupt_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_restart_run(void *self, struct ng_call *call, struct ng_str args);

@@ -8,6 +8,7 @@
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 #define SHOWN_MAX ((size_t)4 * EXECUTED_MAX + 1024)
 
+/* At most 1,024 characters: OpenAI refuses a request with a longer description. */
 const char notes_search_summary[] =
     "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
     "the path of a note is not known:\n\n"

@@ -22,8 +22,7 @@ const char notes_edit_summary[] =
     "- 'set': sets the frontmatter fields in 'data' and keeps the layout of all others; null "
     "removes a field\n"
     "- 'replace_frontmatter': 'content' (YAML) replaces the frontmatter, also one that does "
-    "not "
-    "parse, or only its line 'line'\n\n"
+    "not parse, or only its line 'line'\n\n"
     "'expectedRevision' (from get or an earlier edit) makes it fail with CONFLICT where the "
     "note was changed meanwhile. Returns the note's new revision.";
 
@@ -40,7 +39,7 @@ const char notes_edit_params[] =
     "\"description\":\"Heading (or its anchor), for replace_section\"},"
     "\"line\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
     "\"description\":\"Line of the file, for replace_frontmatter: replace only this one\"},"
-    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,\"maxProperties\":200,"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,"
     "\"description\":\"Frontmatter fields, for set; null removes one\"},"
     "\"expectedRevision\":{\"type\":\"string\","
     "\"description\":\"Revision that the note must have\"}," NOTES_PARAM_NOTEBOOK "}}";
@@ -211,7 +210,7 @@ static int check_args(struct ng_call *call, struct edit_job *job)
     if (job->content.len > 0 && memchr(job->content.data, '\0', job->content.len) != NULL) {
         return ng_fail(call, NG_EINVAL, "`content` holds NUL characters; notes are text.");
     }
-    return NG_OK;
+    return notes_data_check(call, job->data);
 }
 
 int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)

@@ -456,7 +456,10 @@ static void test_sample(void **state)
     for (size_t i = 0; i < gateway_option_count; i++) {
         const struct ng_option *option = &gateway_options[i];
         assert_true(config_is_set(config, option->name));
-        if (option->fallback != NULL) {
+        const struct ng_str *items = NULL;
+        if (option->type == NG_OPTION_LIST) {
+            assert_true(config_list(config, option->name, &items) > 0);
+        } else if (option->fallback != NULL) {
             expect(config, option->name, option->fallback);
         }
     }
