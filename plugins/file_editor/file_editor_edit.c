@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/text/text_near.h"
 #include "file_editor.h"
 
 #define REVIEW                                                                                 \
@@ -124,6 +125,20 @@ int editor_create(struct ng_call *call, struct editor_job *job)
 
 /* ---- str_replace */
 
+static int fail_absent(struct ng_call *call, const struct editor_job *job, struct ng_str text)
+{
+    char note[TEXT_NEAR_NOTE_SIZE];
+    int rc =
+        ng_fail(call, NG_EFAILED,
+                "No replacement was performed, old_str `%.*s` did not appear verbatim in "
+                "%.*s.",
+                (int)job->old_str.len, job->old_str.data, (int)job->path.len, job->path.data);
+    if (text_near(text, job->old_str, "old_str", note)) {
+        call->host->hint(call, "%s", note);
+    }
+    return rc;
+}
+
 /* Lines of occurrences told. */
 #define AMBIGUOUS_SHOWN 10
 
@@ -203,7 +218,7 @@ static int replace_at(struct ng_call *call, const struct ng_file *present,
 {
     struct ng_str path = job->path;
     struct ng_str put = job->new_str;
-    struct ng_str made;
+    struct ng_str made = STR_NONE;
     size_t bom = editor_bom(present->data);
     struct ng_str text = {present->data.data + bom, present->data.len - bom};
     size_t at = (size_t)(old.data - text.data);
@@ -224,8 +239,7 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
                       struct ng_draft *next, void *user)
 {
     const struct editor_job *job = user;
-    struct ng_str path = job->path;
-    struct ng_str text;
+    struct ng_str text = STR_NONE;
     int rc = editor_editable(call, present, job, &text);
     if (rc != NG_OK) {
         return rc;
@@ -240,10 +254,7 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
     }
     size_t hit = str_find(folded, job->old_str, 0);
     if (hit == SIZE_MAX) {
-        return ng_fail(call, NG_EFAILED,
-                       "No replacement was performed, old_str `%.*s` did not appear verbatim "
-                       "in %.*s.",
-                       (int)job->old_str.len, job->old_str.data, (int)path.len, path.data);
+        return fail_absent(call, job, folded);
     }
     size_t behind = hit + job->old_str.len;
     if (str_find(folded, job->old_str, behind) != SIZE_MAX) {
@@ -268,8 +279,8 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     const struct editor_job *job = user;
     const struct ng_host *host = call->host;
-    struct ng_str text;
-    struct ng_str made;
+    struct ng_str text = STR_NONE;
+    struct ng_str made = STR_NONE;
     int rc = editor_editable(call, present, job, &text);
     if (rc != NG_OK) {
         return rc;

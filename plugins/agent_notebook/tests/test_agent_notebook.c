@@ -183,9 +183,9 @@ static void test_sizes(void **state)
         about(&page, ",\"append\":\"0123456789012345678901234567890123456789012345678901234567"
                      "890123\\n\""),
         "TOO_LARGE", 413);
-    assert_string_equal(at(large.details, "size"), "66");
+    assert_string_equal(at(large.details, "size"), "67");
     assert_string_equal(at(large.details, "limit"), "64");
-    assert_non_null(strstr(large.message, "66"));
+    assert_non_null(strstr(large.message, "67"));
     assert_non_null(strstr(large.message, "64"));
     answer_free(&large);
     expect_content(*state, &page, "c");
@@ -228,10 +228,10 @@ static void test_made_summaries(void **state)
     expect_member(*state, &exact, "", "summary", "mine");
     update(*state, &exact, ",\"summary\":\"\"");
     expect_member(*state, &exact, "", "summary", "other");
-    update(*state, &exact, ",\"append\":\" words\"");
-    expect_member(*state, &exact, "", "summary", "other words");
+    update(*state, &exact, ",\"append\":\"words\"");
+    expect_member(*state, &exact, "", "summary", "other\nwords");
     update(*state, &exact, ",\"title\":\"only\"");
-    expect_member(*state, &exact, "", "summary", "other words");
+    expect_member(*state, &exact, "", "summary", "other\nwords");
     /* Space where it is cut goes. */
     make_long(content, "a", 199);
     (void)snprintf(members, sizeof(members), "\"title\":\"T\",\"content\":\"%s \\nb\"",
