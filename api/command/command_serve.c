@@ -309,9 +309,16 @@ static void serve_print_example(const struct serve *serve)
     char address[SERVE_ADDRESS_SIZE];
     serve_example_address(serve, address);
     const char *key = " -H \"Authorization: Bearer $NOTEGATE_KEY\"";
+    const char *header = " --header \"Authorization: Bearer $NOTEGATE_KEY\"";
     if (keys_active(serve->gateway->keys) == 0) {
-        key = "";
+        key = header = "";
     }
+    (void)fprintf(stderr,
+                  "page: %s://%s/docs\n"
+                  "data: %s\n"
+                  "Claude Code: claude mcp add --transport http notegate %s://%s/mcp%s\n",
+                  scheme, address, config_text(serve->gateway->config, "data_dir").data, scheme,
+                  address, header);
     if (registry_find(serve->gateway->registry, ng_str_of("notebook")) != NULL) {
         (void)fprintf(
             stderr,

@@ -322,6 +322,8 @@ def test_a_call_to_try_is_for_people(tmp_path):
         process.communicate(timeout=120)
         os.close(ours)
     assert b"try: curl -s http://notes.example.com:" in said
+    assert b"page: http://notes.example.com:" in said and b"/docs" in said and b"data: " in said
+    assert b"claude mcp add --transport http notegate http://notes.example.com:" in said
     gateway = Gateway(data_dir, sets=[PLUGINS, hosts], listen="0.0.0.0:0")
     gateway.stop()
     assert gateway.errors and all(json.loads(line)["message"] for line in gateway.errors)
