@@ -315,7 +315,7 @@ def test_a_call_to_try_is_for_people(tmp_path):
     os.close(theirs)
     said = b""
     try:
-        while b"$NOTEGATE_KEY" not in said:
+        while said.count(b"$NOTEGATE_KEY") < 2:
             said += os.read(ours, 4096)
     finally:
         process.terminate()
