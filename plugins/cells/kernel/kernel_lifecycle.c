@@ -3,7 +3,7 @@
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
 #include "kernel_state.h"
-#include "notebook/render.h"
+#include "notebook/screen.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -95,7 +95,7 @@ static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MA
                         name == NULL ? "?" : name);
     }
     struct nb_text clean = {0};
-    render_clean(&clean, tail);
+    screen_show(&clean, tail);
     struct ng_str said = nb_text_str(&clean);
     while (said.len > 0 &&
            (said.data[said.len - 1] == '\n' || said.data[said.len - 1] == ' ')) {
