@@ -37,7 +37,7 @@ void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell)
         struct display_place *place = &places[kernel->place_count++];
         memcpy(place->id, output->display_id, sizeof(place->id));
         memcpy(place->handle, cell->handle, sizeof(place->handle));
-        place->ordinal = i;
+        place->ordinal = outputs_ordinal(&cell->outputs, i);
         place->bytes = output->text.len + output->metadata.len;
         place->rest = cell->outputs.cap - cell->outputs.bytes;
     }
@@ -147,7 +147,7 @@ void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_
     memcpy(late->cell.handle, cell->handle, sizeof(late->cell.handle));
     late->cell.index = cell->index;
     late->cell.count = cell->count;
-    outputs_continue(&late->cell.outputs, &cell->outputs);
+    outputs_begin(&late->cell.outputs, cell->outputs.cap);
 }
 
 void kernel_give_patches(struct kernel *kernel, struct run *run)

@@ -35,6 +35,9 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
         if (run->cells[i].state == CELL_PENDING || run->cells[i].state == CELL_RUNNING) {
             run->cells[i].state = CELL_NOT_RUN;
         }
+        if (run->cells[i].state != CELL_NOT_RUN) {
+            kernel_keep_displays(kernel, &run->cells[i]);
+        }
     }
     run->next = NULL;
     run->state = RUN_DONE;
@@ -101,7 +104,6 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     struct run_cell *cell = current_cell(run);
     cell->state = state;
     cell->ended_ms = clock_unix_ms();
-    kernel_keep_displays(kernel, cell);
     execution->run = NULL;
     bool stop = stops_run(cell, state);
     if (execution->id[0] != '\0') { /* empty cells are not sent */

@@ -178,7 +178,7 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state);
 /* ---- kernel_output.c ---- */
 
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message);
-/* Remembers the displays of an ended cell, which later cells may update. */
+/* Remembers the displays of a cell whose run has ended, which later runs may update. */
 void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell);
 /* Accepts late output of threads of this cell, whose request had this id. */
 void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell);
