@@ -105,6 +105,10 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     cell->state = state;
     cell->ended_ms = clock_unix_ms();
     execution->run = NULL;
+    if (state == CELL_STUCK) {
+        (void)kernel_send(kernel, CHANNEL_SHELL, "kernel_info_request", ng_str_of("{}"),
+                          execution->probe);
+    }
     bool stop = stops_run(cell, state);
     if (execution->id[0] != '\0') { /* empty cells are not sent */
         memcpy(kernel->previous.id, execution->id, sizeof(execution->id));
@@ -179,6 +183,23 @@ static void skip_cell(struct kernel *kernel, struct run *run)
     if (run->at == run->cell_count) {
         kernel_end_run(kernel, RUN_FINE, NULL);
     }
+}
+
+/* Ends the run if no kernel would reply to the request for its cell. */
+static bool ends_at_nul(struct kernel *kernel, struct run *run)
+{
+    struct run_cell *cell = current_cell(run);
+    struct source_nul nul;
+    char why[KERNEL_WHY_MAX];
+    if (!source_find_nul(nb_text_str(&cell->source), &nul)) {
+        return false;
+    }
+    (void)snprintf(why, sizeof(why),
+                   "Cell %.100s cannot be run: its source has a NUL character (character %zu, in "
+                   "line %zu); remove it",
+                   cell->handle, nul.character, nul.line);
+    kernel_end_run(kernel, RUN_ABORTED, why);
+    return true;
 }
 
 static void begin_cell(struct kernel *kernel, struct run *run)
@@ -442,7 +463,7 @@ void kernel_advance_runs(struct kernel *kernel)
             break;
         } else if (current_cell(kernel->first)->source_state == SOURCE_GONE) {
             skip_cell(kernel, kernel->first);
-        } else {
+        } else if (!ends_at_nul(kernel, kernel->first)) {
             begin_cell(kernel, kernel->first);
         }
     }

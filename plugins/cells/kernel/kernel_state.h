@@ -51,6 +51,9 @@ enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STD
 struct execution {
     bool active;
     char id[WIRE_ID_SIZE]; /* msg_id of the request */
+    /* Of a stuck cell: a request behind it. Kernels reply in order, so its reply shows that the
+     * kernel is free, though it never replied for the cell. */
+    char probe[WIRE_ID_SIZE];
     struct run *run;
     enum reply reply;
     bool begun;          /* execute_input has come: the kernel runs the code */
