@@ -22,9 +22,9 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->used_ms = kernel_now_ms();
     kernel->previous.run = NULL;
     if (run->state == RUN_RUNNING && run->cell_count > 0) {
-        kernel->interrupt_requested = false; /* the request was for this run */
-        kernel_give_late(kernel, run);
-        if (kernel->previous.id[0] != '\0') {
+        kernel->interrupt_requested = false;  /* the request was for this run */
+        if (kernel->previous.id[0] != '\0') { /* a cell of it was executed */
+            kernel_give_late(kernel, run);
             kernel_expect_late(kernel, kernel->previous.id, &run->cells[kernel->previous.at]);
         }
     }
@@ -194,10 +194,11 @@ static bool ends_at_nul(struct kernel *kernel, struct run *run)
     if (!source_find_nul(nb_text_str(&cell->source), &nul)) {
         return false;
     }
-    (void)snprintf(why, sizeof(why),
-                   "Cell %.100s cannot be run: its source has a NUL character (character %zu, in "
-                   "line %zu); remove it",
-                   cell->handle, nul.character, nul.line);
+    (void)snprintf(
+        why, sizeof(why),
+        "Cell %.100s cannot be run: its source has a NUL character (character %zu, in "
+        "line %zu); remove it",
+        cell->handle, nul.character, nul.line);
     kernel_end_run(kernel, RUN_ABORTED, why);
     return true;
 }

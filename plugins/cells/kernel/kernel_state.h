@@ -78,6 +78,10 @@ struct late_output {
     char id[WIRE_ID_SIZE]; /* msg_id of its request; "": none */
     struct run_cell cell;
     struct run_patches patches; /* updates of displays in any cell */
+    struct run *watch;          /* kernels_watch_late(); NULL: none */
+    bool unsaved;               /* output has come that no watch has got */
+    int64_t since_ms;           /* of the oldest unsaved output */
+    int saves;                  /* times that a watch got it */
 };
 
 /* The position of an output with a display id. */
@@ -190,6 +194,10 @@ void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_
 void kernel_give_patches(struct kernel *kernel, struct run *run);
 void kernel_give_late(struct kernel *kernel, struct run *run);
 void kernel_drop_late(struct kernel *kernel);
+/* Late output is due to be saved, and somebody waits for it. */
+bool kernel_has_late(const struct kernel *kernel);
+/* Hands it to the watch: when it is due, or, with `ends`, whatever there is. */
+void kernel_advance_late(struct kernel *kernel, bool ends);
 
 /* ---- kernel_lifecycle.c ---- */
 

@@ -38,6 +38,26 @@ void outputs_done(struct outputs *outputs)
     memset(outputs, 0, sizeof(*outputs));
 }
 
+void outputs_copy(const struct outputs *outputs, struct outputs *ret)
+{
+    *ret = *outputs;
+    ret->items = calloc(outputs->count + 1, sizeof(*ret->items));
+    ret->size = outputs->count + 1;
+    ret->count = ret->items != NULL ? outputs->count : 0;
+    ret->failed |= ret->items == NULL;
+    memset(&ret->ename, 0, sizeof(ret->ename));
+    memset(&ret->evalue, 0, sizeof(ret->evalue));
+    for (size_t i = 0; i < ret->count; i++) {
+        struct output *copy = &ret->items[i];
+        *copy = outputs->items[i];
+        memset(&copy->text, 0, sizeof(copy->text));
+        memset(&copy->metadata, 0, sizeof(copy->metadata));
+        nb_add_str(&copy->text, nb_text_str(&outputs->items[i].text));
+        nb_add_str(&copy->metadata, nb_text_str(&outputs->items[i].metadata));
+        ret->failed |= copy->text.failed || copy->metadata.failed;
+    }
+}
+
 /* NULL: out of memory. */
 static struct output *output_add(struct outputs *outputs, enum output_kind kind)
 {

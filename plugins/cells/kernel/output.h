@@ -64,6 +64,8 @@ struct output_update {
 
 void outputs_begin(struct outputs *outputs, size_t cap);
 void outputs_done(struct outputs *outputs);
+/* ret->failed: out of memory. Free both. */
+void outputs_copy(const struct outputs *outputs, struct outputs *ret);
 /* Handles an iopub message. False: it is not an output message. */
 bool outputs_take(struct outputs *outputs, const struct wire_message *message);
 /* Is it an update_display_data, or a display_data with an id? Then other displays of this id

@@ -129,3 +129,70 @@ def test_a_nul_in_a_file_stops_no_kernel(book):
     assert said.startswith("Cell nul cannot be run: its source has a NUL character (character 2, in line 1); remove it. "
                            "1 of 3 cell(s) were executed before, 2 not at all."), said
     assert "Cell b:\n5" in one.run("b")
+
+
+# ---- output after the end of its cell ----
+
+
+def go_on(folder, *lines):
+    """A cell that ends while a thread of it waits for `go` in the folder."""
+    return "\n".join(["import threading, os, time", "from IPython.display import display, clear_output, HTML",
+                      "def more():", *(f"    {line}" for line in waits(folder / "go").splitlines()), *(f"    {line}" for line in lines),
+                      "print('begun')", "h = display(HTML('one'), display_id='d')",
+                      "threading.Thread(target=more, daemon=True).start()"])
+
+
+def test_late_output_is_saved_when_it_comes(book, tmp_path):
+    """Without another run: each time all of it, behind what the run has saved."""
+    one = book(("a", go_on(tmp_path, "print('first', flush=True)", "h.update(HTML('two'))",
+                           *waits(tmp_path / "again").splitlines(), "print('second', flush=True)")), ("b", "'b'"))
+    one.run("a")
+    (tmp_path / "go").touch()
+    eventually(lambda: one.text("a") == "begun\nfirst\n", RUN_SECONDS, "the first line in the file")
+    assert one.outputs("a")[1]["data"]["text/html"] == ["two"]
+    assert "first" in read(one, "a")
+    (tmp_path / "again").touch()
+    eventually(lambda: one.text("a") == "begun\nfirst\nsecond\n", RUN_SECONDS, "the second line in the file")
+    assert one.cell("a")["execution_count"] == 1 and len(one.outputs("a")) == 3
+    assert "Output of cell a after the end of its run:\nfirst\nsecond" in one.run("b")
+    assert one.text("a") == "begun\nfirst\nsecond\n"
+
+
+def test_late_output_that_clears_is_saved(book, tmp_path):
+    one = book(("a", go_on(tmp_path, "clear_output()", "print('only this', flush=True)")))
+    one.run("a")
+    (tmp_path / "go").touch()
+    eventually(lambda: one.text("a") == "only this\n", RUN_SECONDS, "the file")
+
+
+def test_late_output_is_saved_before_the_kernel_is_restarted(book, tmp_path):
+    one = book(("a", go_on(tmp_path, "print('late', flush=True)", f"open({str(tmp_path / 'done')!r}, 'w').close()")), ("b", "'b'"))
+    one.run("a")
+    (tmp_path / "go").touch()
+    eventually((tmp_path / "done").exists, RUN_SECONDS, "the thread is done")
+    assert one.call("restartKernel").status_code == 200
+    eventually(lambda: one.text("a") == "begun\nlate\n", RUN_SECONDS, "the file")
+
+
+def test_late_output_before_the_kernel_exits(book, tmp_path):
+    one = book(("a", go_on(tmp_path, "print('last words', flush=True)", "os._exit(3)")))
+    one.run("a")
+    (tmp_path / "go").touch()
+    eventually(lambda: one.text("a") == "begun\nlast words\n", RUN_SECONDS, "the file")
+
+
+def test_late_output_has_a_limit(book, tmp_path):
+    one = book(("a", go_on(tmp_path, *LINES.splitlines(), "print('FINAL', flush=True)")))
+    one.run("a")
+    (tmp_path / "go").touch()
+    eventually(lambda: one.text("a").endswith("FINAL\n"), RUN_SECONDS, "the file")
+    assert one.text("a").startswith("begun\nline 00000 ") and len(one.text("a")) < CAP + 200
+
+
+def test_late_output_does_not_keep_a_gateway(tmp_path):
+    need("python3")
+    running = cells_gateway(tmp_path / "data")
+    one = Book(running, "waits.ipynb", [("a", go_on(tmp_path, "pass"))])
+    one.run("a")
+    assert "notegate_plugin_deferred_calls{plugin=\"cells\"} 0" in running.client.get("/metrics").text
+    assert running.stop() == 0, "".join(running.errors)
