@@ -202,15 +202,16 @@ void kernels_unlock(struct kernels *kernels);
 /* Queues a run. done() is called exactly once, possibly before this returns. spec: the kernel
  * to start where the notebook has none: then it is moved. */
 void kernels_run(struct kernels *kernels, struct run *run, struct kernelspec *spec);
-/* Answers request_source(); ignored if the run has ended. source: NULL if unchanged; ownership
- * is taken. gone: do not execute the cell. */
-void kernels_set_source(struct kernels *kernels, uint64_t run, size_t cell,
+/* Answers request_source() of the run with this number; ignored if it has ended. source: NULL
+ * if unchanged; ownership is taken. gone: do not execute the cell. */
+void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
                         struct nb_text *source, bool gone);
 void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);
 void run_patches_done(struct run_patches *patches);
 
-/* Where the first NUL of a source is, from 1. Kernels do not reply to a request with one. */
+/* The position of the first NUL of a source, from 1. Kernels do not reply to a request with
+ * one. */
 struct source_nul {
     size_t character, line;
 };

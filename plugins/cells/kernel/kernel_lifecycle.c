@@ -137,7 +137,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
 {
     char why[KERNEL_WHY_MAX];
     describe_exit(status, tail, kernel->exit_reason);
-    (void)kernel_receive(kernel); /* what has come before the news of its exit */
+    (void)kernel_receive(kernel); /* its last messages precede this event */
     switch (kernel->state) {
     case KERNEL_STARTING:
         if (kernel->starts < KERNEL_STARTS_MAX) {

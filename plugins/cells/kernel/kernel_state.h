@@ -194,7 +194,7 @@ void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_
 void kernel_give_patches(struct kernel *kernel, struct run *run);
 void kernel_give_late(struct kernel *kernel, struct run *run);
 void kernel_drop_late(struct kernel *kernel);
-/* Late output is due to be saved, and somebody waits for it. */
+/* Late output is to be saved, and a watch waits for it. */
 bool kernel_has_late(const struct kernel *kernel);
 /* Hands it to the watch: when it is due, or, with `ends`, whatever there is. */
 void kernel_advance_late(struct kernel *kernel, bool ends);

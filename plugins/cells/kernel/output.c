@@ -76,7 +76,7 @@ static struct output *output_add(struct outputs *outputs, enum output_kind kind)
 static void append_stream(struct outputs *outputs, enum output_kind kind, struct ng_str text)
 {
     struct output *last = outputs->count > 0 ? &outputs->items[outputs->count - 1] : NULL;
-    bool begins = outputs->is_cut && outputs->head == outputs->count; /* what follows a cut */
+    bool begins = outputs->is_cut && outputs->head == outputs->count; /* behind the cut */
     if (last == NULL || last->kind != kind || begins) {
         last = output_add(outputs, kind);
     }
@@ -462,7 +462,7 @@ static void add_output_json(struct nb_text *out, const struct output *output, bo
     }
 }
 
-/* Where the note is that output is missing: at the cut, else at the end. */
+/* The position of the note that output is missing: at the cut, else at the end. */
 static size_t note_index(const struct outputs *outputs)
 {
     return outputs->is_cut ? outputs->head : outputs->count;

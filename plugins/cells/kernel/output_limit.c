@@ -101,8 +101,7 @@ static void split_stream(struct outputs *outputs, size_t at, size_t bytes)
     drop_front(second, bytes);
 }
 
-/* Where to cut the text so that at most `max` bytes stand before: behind a line, if there is
- * one. */
+/* The end of a beginning of at most `max` bytes: behind a line, if there is one. */
 static size_t end_of_head(struct ng_str text, size_t max)
 {
     struct ng_str head = utf8_cut(text, max);

@@ -231,7 +231,7 @@ static bool changes_screen(struct sequence sequence)
     return sequence.action != '\0' && strchr("ABCDGJK", sequence.action) != NULL;
 }
 
-/* Where the cursor can go in its row. */
+/* The cursor can move to this column of its row. */
 static size_t last_column(struct screen *screen)
 {
     const struct screen_row *row = cursor_row(screen);

@@ -144,6 +144,13 @@ def test_late_output_of_the_run_before(bad):
     assert one.text("c0") == "mine\nold\n" and one.text("c1") == "new\n"
 
 
+def test_late_output_is_saved_before_its_kernel_exits(bad, tmp_path):
+    one = bad([["busy"], ["input"], ["reply"], ["idle"], ["chatter", str(tmp_path / "go")], ["stream", "last words\n"], ["exit", 3]])
+    one.run("c0")
+    (tmp_path / "go").touch()
+    eventually(lambda: one.text("c0").endswith("last words\n"), RUN_SECONDS, "the end in the file")
+
+
 def test_output_without_a_parent_is_not_of_an_empty_cell(bad):
     one = bad([["orphan", "whose?\n"], ["busy"], ["reply"], ["idle"]])
     notebook = one.load()

@@ -174,13 +174,6 @@ def test_late_output_is_saved_before_the_kernel_is_restarted(book, tmp_path):
     eventually(lambda: one.text("a") == "begun\nlate\n", RUN_SECONDS, "the file")
 
 
-def test_late_output_before_the_kernel_exits(book, tmp_path):
-    one = book(("a", go_on(tmp_path, "print('last words', flush=True)", "os._exit(3)")))
-    one.run("a")
-    (tmp_path / "go").touch()
-    eventually(lambda: one.text("a") == "begun\nlast words\n", RUN_SECONDS, "the file")
-
-
 def test_late_output_has_a_limit(book, tmp_path):
     one = book(("a", go_on(tmp_path, *LINES.splitlines(), "print('FINAL', flush=True)")))
     one.run("a")

@@ -264,10 +264,14 @@ static void test_later(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deferring),         cmocka_unit_test(test_ending_at_the_deadline),
-        cmocka_unit_test(test_cancelled_in_line), cmocka_unit_test(test_large_arguments),
-        cmocka_unit_test(test_cancelled_in_gate), cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_fairness),          cmocka_unit_test(test_background),
+        cmocka_unit_test(test_deferring),
+        cmocka_unit_test(test_ending_at_the_deadline),
+        cmocka_unit_test(test_cancelled_in_line),
+        cmocka_unit_test(test_large_arguments),
+        cmocka_unit_test(test_cancelled_in_gate),
+        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_fairness),
+        cmocka_unit_test(test_background),
         cmocka_unit_test(test_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
