@@ -210,15 +210,6 @@ void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);
 void run_patches_done(struct run_patches *patches);
 
-/* The position of the first NUL of a source, from 1. Kernels do not reply to a request with
- * one. */
-struct source_nul {
-    size_t character, line;
-};
-
-/* False: there is none. */
-bool source_find_nul(struct ng_str source, struct source_nul *ret);
-
 /* With the lock held: the cell in the runs of this notebook, which are not saved yet;
  * only_waiting: only if it is pending or running. NULL: none. */
 const struct run_cell *kernels_cell(struct kernels *kernels, struct ng_str notebook,

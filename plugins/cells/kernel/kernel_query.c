@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_query.c - information about kernels and their runs. */
-#include "core/base/utf8.h"
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -41,19 +40,6 @@ void run_free(struct run *run)
     free(run->notebook);
     free(run->folder);
     free(run);
-}
-
-bool source_find_nul(struct ng_str source, struct source_nul *ret)
-{
-    *ret = (struct source_nul){1, 1};
-    for (size_t i = 0; i < source.len; i++) {
-        if (source.data[i] == '\0') {
-            return true;
-        }
-        ret->character += utf8_is_start(source.data[i]);
-        ret->line += source.data[i] == '\n';
-    }
-    return false;
 }
 
 const struct run_cell *kernels_cell(struct kernels *kernels, struct ng_str notebook,

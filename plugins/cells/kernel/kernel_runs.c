@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_runs.c - executes the runs of one kernel cell by cell. */
 #include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -185,20 +186,26 @@ static void skip_cell(struct kernel *kernel, struct run *run)
     }
 }
 
-/* Ends the run if no kernel would reply to the request for its cell. */
+/* Kernels do not reply to a request with a NUL in its source. True: this run has ended. */
 static bool ends_at_nul(struct kernel *kernel, struct run *run)
 {
     struct run_cell *cell = current_cell(run);
-    struct source_nul nul;
+    struct ng_str source = nb_text_str(&cell->source);
+    const char *nul = memchr(source.data, '\0', source.len);
+    size_t lines = 1;
     char why[KERNEL_WHY_MAX];
-    if (!source_find_nul(nb_text_str(&cell->source), &nul)) {
+    if (nul == NULL) {
         return false;
+    }
+    struct ng_str before = {source.data, (size_t)(nul - source.data)};
+    for (size_t i = 0; i < before.len; i++) {
+        lines += before.data[i] == '\n';
     }
     (void)snprintf(
         why, sizeof(why),
         "Cell %.100s cannot be run: its source has a NUL character (character %zu, in "
         "line %zu); remove it",
-        cell->handle, nul.character, nul.line);
+        cell->handle, utf8_count(before) + 1, lines);
     kernel_end_run(kernel, RUN_ABORTED, why);
     return true;
 }

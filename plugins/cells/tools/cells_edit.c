@@ -78,19 +78,6 @@ static int check_source(const struct cells *self, struct ng_call *call, struct n
                    source.len, (unsigned long long)self->max_source);
 }
 
-/* People find the reason when they write the cell, not when they run it. */
-static int check_code(struct ng_call *call, enum nb_type type, struct ng_str source)
-{
-    struct source_nul nul;
-    if (type != NB_CODE || !source_find_nul(source, &nul)) {
-        return NG_OK;
-    }
-    return ng_fail(call, NG_EINVAL,
-                   "Content has a NUL character (character %zu, in line %zu), which no kernel "
-                   "can run: leave it out",
-                   nul.character, nul.line);
-}
-
 static bool word_is(struct ng_str word, const char *lower)
 {
     return word.len == strlen(lower) && strncasecmp(word.data, lower, word.len) == 0;
@@ -140,9 +127,6 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                        (long long)index, nb->cell_count);
     }
     int rc = check_source(edit_call->self, call, source);
-    if (rc == NG_OK) {
-        rc = check_code(call, type, source);
-    }
     if (rc == NG_OK && nb->has_ids) {
         rc = new_id(call, nb, id);
     }
@@ -176,9 +160,6 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
         return cells_fail_unknown(call, nb, asked);
     }
     int rc = check_source(edit_call->self, call, source);
-    if (rc == NG_OK) {
-        rc = check_code(call, nb->cells[index].type, source);
-    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -114,13 +114,12 @@ def test_other_streams_are_other_texts(book):
 # ---- sources that no kernel runs ----
 
 
-def test_a_nul_is_refused_where_it_is_written(book):
+def test_a_nul_in_a_source_is_named(book):
     one = book(("a", "1"), ("b", "'b'"))
-    for tool, arguments in (("addNotebookCell", {"type": "code", "index": -1}), ("updateNotebookCell", {"cellId": "a"})):
-        answer = one.call(tool, content="x = 1\ny = '\0'", **arguments)
-        assert answer.status_code == 400 and "NUL character (character 12, in line 2)" in answer.json()["message"], answer.text
-    assert one.call("addNotebookCell", type="markdown", index=-1, content="\0").status_code == 200
-    assert len(one.load()["cells"]) == 3
+    assert one.call("updateNotebookCell", cellId="a", content="x = 1\ny = '\0'").status_code == 200
+    said = one.fail("a")
+    assert said.startswith("Cell a cannot be run: its source has a NUL character (character 12, in line 2); remove it."), said
+    assert "Cell b:\n'b'" in one.run("b")
 
 
 def test_a_nul_in_a_file_stops_no_kernel(book):
