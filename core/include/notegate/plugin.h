@@ -275,8 +275,8 @@ struct ng_host {
      * never. */
     int (*file_folder)(struct ng_call *call, struct ng_str folder);
 
-    /* The day, YYYY-MM-DD, at a Unix time in the zone of the setting `timezone`. Call memory;
-     * {NULL, 0}: out of memory. Not available in open() and start(). */
+    /* The day, YYYY-MM-DD, at a Unix time in the zone of the gateway (`timezone`, else TZ),
+     * which is that of localtime_r() too. Call memory; {NULL, 0}: out of memory. */
     struct ng_str (*day)(struct ng_call *call, int64_t time_ms);
 
     /* As `change`, for a step of longer work: returns when the commit is durable (NG_OK) or has
