@@ -7,6 +7,8 @@
 
 #include <utf8proc.h>
 
+#include "core/base/str.h"
+#include "core/base/text/stem.h"
 #include "core/base/utf8.h"
 
 struct range {
@@ -168,7 +170,7 @@ static int scan_word(struct token_scan *scan, struct ng_str run)
     }
     struct token token = {.text = folded, .from = from, .to = from + run.len};
     size_t len = word_stem(scan->stem.data, scan->stem.len);
-    if (len != folded.len || memcmp(scan->stem.data, folded.data, len) != 0) {
+    if (!str_equal(str_make(scan->stem.data, len), folded)) {
         token.stem = str_of(scan->stem.data, len);
     }
     return scan->fn(scan->user, &token);

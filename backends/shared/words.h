@@ -43,10 +43,6 @@ typedef int token_fn(void *user, const struct token *token);
  * memory, else 0. */
 int tokens_each(struct ng_str text, token_fn *fn, void *user);
 
-/* Replaces a folded word by its Porter stem and returns its length. Words with other than
- * English letters stay. */
-size_t word_stem(char *word, size_t len);
-
 /* ---- what a search asks for ---- */
 
 /* Limits: words of one phrase, phrases of one search, bytes of its text. */

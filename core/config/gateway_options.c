@@ -79,7 +79,9 @@ const struct ng_option gateway_options[] = {
     RANGE("shutdown_delay", DURATION, "0s", 0, HOUR,
           "How long a stopping gateway still takes calls while /readyz is 503, so that a load "
           "balancer sends new ones to other gateways first."),
-    TEXT("timezone", "UTC", NULL, "Time zone of daily lists, for example Europe/Berlin."),
+    TEXT("timezone", NULL, NULL,
+         "Time zone of days and local times, for example Europe/Berlin. Default: that of the "
+         "system (TZ)."),
     RANGE("history.keep", DURATION, "90d", 0, 36500 * DAY,
           "How long every revision is kept; after that one per day is kept. 0 keeps all."),
     RANGE("limits.body", SIZE, "4MiB", 1, 128 * MIB, "Largest body of a request."),

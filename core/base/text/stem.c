@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* stem.c - Porter's stemmer (An algorithm for suffix stripping, 1980) for English words. */
+#include "stem.h"
+
 #include <string.h>
 
-#include "words.h"
+#include "core/base/str.h"
 
 /* Shorter words are their own stems. */
 #define STEM_LETTERS_MIN 3
