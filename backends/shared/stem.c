@@ -192,3 +192,16 @@ size_t word_stem(char *word, size_t len)
     endings(&stem);
     return stem.len;
 }
+
+struct ng_str token_stem(struct ng_str token, char *buf)
+{
+    if (token.len == 0 || token.len > WORD_BYTES_MAX) {
+        return str_of(NULL, 0);
+    }
+    memcpy(buf, token.data, token.len);
+    size_t len = word_stem(buf, token.len);
+    if (len == token.len && memcmp(buf, token.data, len) == 0) {
+        return str_of(NULL, 0);
+    }
+    return str_of(buf, len);
+}
