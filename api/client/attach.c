@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -250,12 +251,39 @@ int attach_check_owner(const struct attach *attach)
     return COMMAND_FAILED;
 }
 
+/* Keys that the command itself follows: the place of the gateway, its own log. */
+static bool attach_uses(struct ng_str key)
+{
+    return str_is(key, "data_dir") || str_starts(key, ng_str_of("log."));
+}
+
+void attach_warn_unused(const struct command_line *line)
+{
+    struct buf keys;
+    buf_init(&keys, ATTACH_ERROR_MAX);
+    for (size_t i = 0; i < line->set_count; i++) {
+        struct ng_str key = str_make(line->sets[i], strcspn(line->sets[i], "="));
+        if (!attach_uses(key)) {
+            buf_printf(&keys, "%s%.*s", text_if(keys.len > 0, ", "), (int)key.len, key.data);
+        }
+    }
+    if (keys.len > 0) {
+        command_error("the gateway that runs has its own configuration; without effect here: "
+                      "%s",
+                      buf_cstr(&keys));
+    }
+    buf_done(&keys);
+}
+
 int attach_open(struct command_line *line, struct attach *ret)
 {
     struct buf error;
     int64_t until = clock_monotonic_ns() / 1000000 + COMMAND_WAIT_MS;
     bool running = false;
     int rc = attach_find(line, ret, &running);
+    if (rc == COMMAND_OK && running) {
+        attach_warn_unused(line);
+    }
     if (rc != COMMAND_OK || running) {
         return rc;
     }
@@ -282,6 +310,7 @@ int attach_open(struct command_line *line, struct attach *ret)
         /* The holder of the directory may be a gateway that is starting. */
         if (attach_is_served(ret)) {
             rc = attach_load_client(ret);
+            attach_warn_unused(line);
             break;
         }
         const struct timespec pause = {0, ATTACH_POLL_NS};

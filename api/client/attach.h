@@ -50,6 +50,8 @@ bool attach_is_own(const struct attach *attach);
  */
 int attach_check_owner(const struct attach *attach);
 void attach_done(struct attach *attach);
+/* Warns of options that only a gateway of the command's own would have followed. */
+void attach_warn_unused(const struct command_line *line);
 
 /* One request to the running gateway, whose answer of status 200 is added to `out`. NG_OK, or a
  * failure after a message. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/protocol/mcp_version.h"
 #include "core/base/str.h"
 #include "core/base/text/base64.h"
 #include "core/json/json.h"
@@ -14,7 +15,6 @@
 #define RELAY_ID_MAX ((size_t)64 * 1024)
 #define RELAY_DEPTH 1024
 #define RELAY_ERROR_CODE (-32603)
-#define RELAY_VERSION_MEMBER "io.modelcontextprotocol/protocolVersion"
 
 /* A header's value as it is, where it may be one; else "". */
 static void take_plain(const struct ng_value *value, char *ret, size_t size)
@@ -87,26 +87,28 @@ static const char *name_member(const char *method)
     return NULL;
 }
 
+/* A message that the gateway refuses has no method here: its refusal is passed on as it is. */
 static void read_value(const struct ng_value *value, struct relay_message *ret)
 {
-    const struct ng_value *params = json_get(value, "params");
-    const struct ng_value *meta = json_get(params, "_meta");
-    const struct ng_value *id = json_get(value, "id");
-    take_plain(json_get(value, "method"), ret->method, sizeof(ret->method));
-    if (meta != NULL) {
-        take_plain(json_get(meta, RELAY_VERSION_MEMBER), ret->version, sizeof(ret->version));
+    struct mcp_message message;
+    const char *error = NULL;
+    if (mcp_message_read(value, &message, &error) != NG_OK) {
+        return;
     }
+    const struct ng_value *method = mcp_message_get(value, "method");
+    take_plain(method, ret->method, sizeof(ret->method));
+    take_plain(json_get(message.meta, MCP_META_VERSION), ret->version, sizeof(ret->version));
     const char *member = name_member(ret->method);
-    if (member != NULL && params != NULL) {
-        take_name(json_get(params, member), ret->name, sizeof(ret->name));
+    if (member != NULL) {
+        take_name(json_get(message.params, member), ret->name, sizeof(ret->name));
     }
-    if (id != NULL && ret->method[0] != '\0') {
-        (void)json_print(&ret->id, id);
+    if (message.id != NULL && ret->method[0] != '\0') {
+        (void)json_print(&ret->id, message.id);
     }
-    if (id != NULL && json_get(value, "method") == NULL) {
-        (void)json_print(&ret->answers, id);
+    if (message.id != NULL && message.kind == MCP_RESPONSE) {
+        (void)json_print(&ret->answers, message.id);
     }
-    const struct ng_value *cancels = json_get(params, "requestId");
+    const struct ng_value *cancels = json_get(message.params, "requestId");
     if (cancels != NULL && strcmp(ret->method, "notifications/cancelled") == 0) {
         (void)json_print(&ret->cancels, cancels);
     }
@@ -124,8 +126,7 @@ void relay_message_read(struct ng_str text, struct relay_message *ret)
     buf_init(&ret->answers, RELAY_ID_MAX);
     buf_init(&ret->cancels, RELAY_ID_MAX);
     arena_init(&arena, RELAY_MEMORY_MAX);
-    if (json_parse(&arena, text, RELAY_DEPTH, &value, NULL) == NG_OK &&
-        value->type == NG_TYPE_OBJECT) {
+    if (json_parse(&arena, json_skip_mark(text), RELAY_DEPTH, &value, NULL) == NG_OK) {
         read_value(value, ret);
     }
     ret->is_batch = json_is(value, NG_TYPE_ARRAY);

@@ -17,7 +17,7 @@
 #define CALL_ERROR_MAX ((size_t)64 * 1024)
 #define CALL_READ_BYTES 65536
 /* Arguments that no tool accepts: the answer shows a refusal that comes before their check. */
-#define CALL_NO_ARGS "null"
+#define CALL_NO_ARGS "[]"
 #define CALL_NOT_FOUND 404
 
 /* The state of one call. */
@@ -58,6 +58,12 @@ static bool call_has_pairs(const struct command_line *line)
     return line->word_count > 1 && strcmp(line->words[1], "-") != 0 && line->words[1][0] != '{';
 }
 
+/* Editors and shells may begin a file with a byte order mark. */
+static struct ng_str call_text(const struct buf *args)
+{
+    return json_skip_mark(buf_str(args));
+}
+
 static int call_check_json(const struct command_line *line, const struct buf *args)
 {
     struct arena arena;
@@ -65,10 +71,10 @@ static int call_check_json(const struct command_line *line, const struct buf *ar
     struct json_error error;
     int rc = COMMAND_OK;
     arena_init(&arena, CALL_MEMORY_MAX);
-    if (json_parse(&arena, buf_str(args), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
+    if (json_parse(&arena, call_text(args), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
         rc = command_usage(line, "the arguments are not JSON: line %zu, column %zu: %s",
                            error.line, error.column, error.message);
-    } else if (value->type != NG_TYPE_OBJECT) {
+    } else if (value->type != NG_TYPE_OBJECT && value->type != NG_TYPE_NULL) {
         rc = command_usage(line, "the arguments must be one JSON object");
     }
     arena_done(&arena);
@@ -138,7 +144,7 @@ static int call_here(struct call_job *job)
     call->tool_name = ng_str_of(job->tool);
     call->args_text = ng_str_of("{}");
     if (tool != NULL) {
-        call->args_text = buf_str(&job->args);
+        call->args_text = call_text(&job->args);
     }
     if (attach_set_caller(job->line, call) == NG_OK) {
         struct command_wait wait;
@@ -223,7 +229,7 @@ static int call_there(struct call_job *job)
         }
     }
     request.headers[request.header_count++] = "Content-Type: application/json";
-    request.body = buf_str(&job->args);
+    request.body = call_text(&job->args);
     if (attach_caller_headers(job->line, &request) != NG_OK) {
         return COMMAND_USAGE;
     }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/client/attach.h"
@@ -21,6 +22,7 @@
 #include "core/store/store.h"
 
 #define RESTORE_ERROR_MAX ((size_t)64 * 1024)
+#define RESTORE_CHUNK ((size_t)64 * 1024)
 
 struct restore_job {
     struct command_line *line;
@@ -176,13 +178,53 @@ static void restore_report(const struct restore_job *job)
            (unsigned long long)counts->events, (unsigned long long)counts->files);
 }
 
+/* The standard input as a file, as an archive is read twice: checked, then restored. -1: told.
+ */
+static int restore_from_stdin(void)
+{
+    char chunk[RESTORE_CHUNK];
+    size_t len = 1;
+    int in = STDIN_FILENO;
+    const char *folder = text_or(getenv("TMPDIR"), "/tmp");
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    int rc = fd < 0 ? NG_EUNAVAILABLE : NG_OK;
+    while (rc == NG_OK && len > 0) {
+        rc = fd_get(&in, chunk, sizeof(chunk), &len);
+        if (rc == NG_OK) {
+            rc = fd_put(fd, str_make(chunk, len));
+        }
+    }
+    if (rc == NG_OK && restore_rewind(&fd) == NG_OK) {
+        return fd;
+    }
+    command_error("the standard input cannot be kept in %s while it is checked: %s; name "
+                  "another folder in TMPDIR",
+                  folder, text_errno(errno));
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return -1;
+}
+
+/* -1: told. */
+static int restore_open_archive(const char *name)
+{
+    if (strcmp(name, "-") == 0) {
+        return restore_from_stdin();
+    }
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        command_error("%s cannot be read: %s", name, text_errno(errno));
+    }
+    return fd;
+}
+
 int command_restore(struct command_line *line)
 {
     struct restore_job job = {.line = line};
     bool running = false;
-    job.fd = open(line->words[0], O_RDONLY | O_CLOEXEC);
+    job.fd = restore_open_archive(line->words[0]);
     if (job.fd < 0) {
-        command_error("%s cannot be read: %s", line->words[0], text_errno(errno));
         return COMMAND_FAILED;
     }
     int rc = attach_find(line, &job.attach, &running);

@@ -132,12 +132,15 @@ const struct command command_table[] = {
         .name = "restore",
         .words = "FILE",
         .summary = "Fill an empty store from a backup",
-        .details = "The whole file is verified (header, every line, hash and counts) before "
-                   "anything is stored. Refuses while a gateway serves the data directory and "
-                   "if the store is not empty.\n\nFiles of a backup with --files go into the "
-                   "configured roots: the root of the same space and path, otherwise the root "
-                   "at the same position in its space. An existing file with other content is "
-                   "never replaced: the restore is refused and names it.",
+        .details =
+            "The whole file is verified (header, every line, hash and counts) before "
+            "anything is stored. Refuses while a gateway serves the data directory and "
+            "if the store is not empty.\n\nFiles of a backup with --files go into the "
+            "configured roots: the root of the same space and path, otherwise the root "
+            "at the same position in its space. An existing file with other content is "
+            "never replaced: the restore is refused and names it.\n\nWith - the archive "
+            "comes from stdin, and is in a temporary file (TMPDIR, else /tmp) until it is "
+            "restored.",
         .options = OPTION_CONFIG | OPTION_JSON,
         .min_words = 1,
         .max_words = 1,

@@ -123,6 +123,7 @@ static int tools_print(struct tools *tools, bool text)
     buf_init(&tools->out, TOOL_FORMATS_MAX);
     int rc;
     if (running) {
+        attach_warn_unused(tools->line);
         rc = tools_from_gateway(tools);
     } else {
         rc = tools_open(tools);

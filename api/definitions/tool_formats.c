@@ -2,8 +2,15 @@
 /* tool_formats.c - the list of tools in five forms. */
 #include "tool_formats.h"
 
+#include <stdio.h>
+
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "tool_schema.h"
+
+/* Characters of a function's description. */
+#define OPENAI_DESCRIPTION_MAX ((size_t)1024)
+#define CUT_MARK "..."
 
 static const char *const names[TOOL_FORMATS] = {
     [TOOL_FORMAT_MCP] = "mcp",
@@ -65,11 +72,25 @@ static void write_task_support(struct ng_writer *writer, const struct tool *tool
     }
 }
 
+/* OpenAI refuses the whole request if one tool is described at more length. */
+static void write_description(struct ng_writer *writer, const char *summary,
+                              enum tool_schema_vendor vendor)
+{
+    char text[OPENAI_DESCRIPTION_MAX * UTF8_BYTES_MAX + 1];
+    struct ng_str whole = ng_str_of(summary);
+    if (vendor == TOOL_SCHEMA_OPENAI && utf8_count(whole) > OPENAI_DESCRIPTION_MAX) {
+        struct ng_str cut = utf8_cut_count(whole, OPENAI_DESCRIPTION_MAX - strlen(CUT_MARK));
+        (void)snprintf(text, sizeof(text), "%.*s" CUT_MARK, (int)cut.len, cut.data);
+        summary = text;
+    }
+    json_member_cstring(writer, "description", summary);
+}
+
 static void write_named(struct ng_writer *writer, const struct tool *tool, const char *schema,
                         enum tool_schema_vendor vendor)
 {
     json_member_cstring(writer, "name", tool->desc.name);
-    json_member_cstring(writer, "description", tool->desc.summary);
+    write_description(writer, tool->desc.summary, vendor);
     json_name(writer, schema);
     tool_schema_write(writer, tool->params_tree, vendor);
 }

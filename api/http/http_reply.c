@@ -48,7 +48,7 @@ static void print_error(struct http_request *request, int rc, const char *hint,
 {
     struct buf *body = &request->reply.body;
     const struct http_routes *routes = request->server->routes;
-    if (http_route_is_service(routes, request->target.path)) {
+    if (http_route_is_service(routes, &request->target)) {
         (void)routes->service->refuse(rc, ng_str_of(message), ng_str_of(hint), body);
         return;
     }
@@ -91,7 +91,7 @@ int http_reply_error(struct http_request *request, int rc, const char *hint, con
     request->reply.close = close;
     request->reply.allow = allow;
     if (rc == NG_EMETHOD && allow == NULL) {
-        request->reply.allow = http_route_allow(request->server->routes, request->target.path);
+        request->reply.allow = http_route_allow(request->server->routes, &request->target);
     }
     return rc;
 }
@@ -186,6 +186,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
     }
     if (reply->allow != NULL && reply->allow[0] != '\0') {
         ok = ok && add(response, MHD_HTTP_HEADER_ALLOW, reply->allow);
+    }
+    if (reply->location != NULL) {
+        ok = ok && add(response, MHD_HTTP_HEADER_LOCATION, reply->location);
     }
     if (reply->csp != NULL) {
         ok = ok && add(response, "Content-Security-Policy", reply->csp) &&

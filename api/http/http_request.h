@@ -16,6 +16,7 @@
 #include "api/auth/auth_peer.h"
 #include "api/listen/http_check.h"
 #include "core/base/str.h"
+#include "core/json/json.h"
 #include "http_access.h"
 #include "http_body.h"
 #include "http_monitor.h"
@@ -38,6 +39,7 @@ struct http_reply {
     struct buf body;
     struct ng_str fixed; /* instead of `body`: static text */
     const char *allow;
+    const char *location; /* of a redirect */
     const char *csp;
     const char *cache; /* Cache-Control; NULL: no-store */
     char etag[24];     /* with quotes; "": none */
@@ -202,13 +204,13 @@ static inline int http_request_status(const struct http_request *request)
     return http_request_is_answered(request) ? request->reply.status : 0;
 }
 
-/* The body. */
+/* The body, which is JSON on all routes: without a byte order mark. */
 static inline struct ng_str http_request_text(const struct http_request *request)
 {
     if (request->body == NULL) {
         return ng_str_of("");
     }
-    return str_make(request->body->data, request->body->len);
+    return json_skip_mark(str_make(request->body->data, request->body->len));
 }
 
 /* Called with the request line; forgets the request before. */

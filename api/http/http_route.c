@@ -18,7 +18,7 @@
 static int options_run(struct http_request *request)
 {
     request->reply.status = STATUS_NO_CONTENT;
-    request->reply.allow = http_route_allow(request->server->routes, request->target.path);
+    request->reply.allow = http_route_allow(request->server->routes, &request->target);
     if (request->headers.preflight_method.data != NULL) {
         request->reply.cors_allow = request->reply.allow;
     }
@@ -32,37 +32,39 @@ static const struct route options_route = {
     .run = options_run,
 };
 
-static bool matches(const struct route *route, struct ng_str path, struct ng_str *ret_param)
+static bool matches(const struct route *route, const struct http_target *target,
+                    struct ng_str *ret_param)
 {
+    struct ng_str path = target->path;
     struct ng_str pattern = ng_str_of(route->path);
     struct ng_str param = ng_str_of(PARAM);
     if (pattern.data[pattern.len - 1] != '}') {
         return str_equal(pattern, path);
     }
     size_t prefix = pattern.len - param.len;
-    if (path.len <= prefix || memcmp(path.data, pattern.data, prefix) != 0 ||
-        memchr(path.data + prefix, '/', path.len - prefix) != NULL) {
+    if (path.len <= prefix || target->last != prefix ||
+        memcmp(path.data, pattern.data, prefix) != 0) {
         return false;
     }
     *ret_param = str_make(path.data + prefix, path.len - prefix);
     return true;
 }
 
-static unsigned path_methods(const struct http_routes *routes, struct ng_str path)
+static unsigned path_methods(const struct http_routes *routes, const struct http_target *target)
 {
     unsigned methods = 0;
     struct ng_str param;
     for (size_t i = 0; i < routes->count; i++) {
-        if (matches(&routes->items[i], path, &param)) {
+        if (matches(&routes->items[i], target, &param)) {
             methods |= routes->items[i].methods;
         }
     }
     return methods;
 }
 
-const char *http_route_allow(const struct http_routes *routes, struct ng_str path)
+const char *http_route_allow(const struct http_routes *routes, const struct http_target *target)
 {
-    switch (path_methods(routes, path)) {
+    switch (path_methods(routes, target)) {
     case HTTP_GET:
         return "GET, HEAD, OPTIONS";
     case HTTP_POST:
@@ -74,19 +76,19 @@ const char *http_route_allow(const struct http_routes *routes, struct ng_str pat
     case HTTP_GET | HTTP_POST | HTTP_DELETE:
         return "GET, POST, DELETE, OPTIONS";
     default:
-        if (str_is(path, "*")) {
+        if (str_is(target->path, "*")) {
             return "GET, HEAD, POST, DELETE, OPTIONS";
         }
         return "";
     }
 }
 
-bool http_route_is_service(const struct http_routes *routes, struct ng_str path)
+bool http_route_is_service(const struct http_routes *routes, const struct http_target *target)
 {
     struct ng_str param;
     for (size_t i = 0; i < routes->count; i++) {
         if ((routes->items[i].flags & ROUTE_SERVICE) != 0 &&
-            matches(&routes->items[i], path, &param)) {
+            matches(&routes->items[i], target, &param)) {
             return true;
         }
     }
@@ -131,18 +133,18 @@ void http_route_find(struct http_request *request)
 {
     const struct http_routes *routes = request->server->routes;
     unsigned method = request->method == HTTP_HEAD ? HTTP_GET : request->method;
-    struct ng_str path = request->target.path;
+    const struct http_target *target = &request->target;
     for (size_t i = 0; i < routes->count; i++) {
         bool head_of_service =
             request->method == HTTP_HEAD && (routes->items[i].flags & ROUTE_SERVICE) != 0;
         if ((routes->items[i].methods & method) != 0 && !head_of_service &&
-            matches(&routes->items[i], path, &request->param)) {
+            matches(&routes->items[i], target, &request->param)) {
             request->route = &routes->items[i];
             return;
         }
     }
-    unsigned known = path_methods(routes, path);
-    if (method == HTTP_OPTIONS && (known != 0 || str_is(path, "*"))) {
+    unsigned known = path_methods(routes, target);
+    if (method == HTTP_OPTIONS && (known != 0 || str_is(target->path, "*"))) {
         request->route = &options_route;
         return;
     }
@@ -153,5 +155,5 @@ void http_route_find(struct http_request *request)
     request->fault.rc = NG_EMETHOD;
     (void)snprintf(request->fault.text, sizeof(request->fault.text),
                    "This address does not accept %s, but %s", http_method_name(request->method),
-                   http_route_allow(routes, path));
+                   http_route_allow(routes, target));
 }

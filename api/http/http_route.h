@@ -60,9 +60,10 @@ struct http_routes {
  * and the fault is set (404 with the nearest path, 405). */
 void http_route_find(struct http_request *request);
 /* "GET, HEAD, OPTIONS": the methods of a path; "" where there is no such path. */
-const char *http_route_allow(const struct http_routes *routes, struct ng_str path);
+const char *http_route_allow(const struct http_routes *routes,
+                             const struct http_target *target);
 /* Is the path one of the service's? Also where the request has no route, because it was refused
  * for its headers. */
-bool http_route_is_service(const struct http_routes *routes, struct ng_str path);
+bool http_route_is_service(const struct http_routes *routes, const struct http_target *target);
 
 #endif

@@ -107,11 +107,28 @@ int http_decode(struct ng_str text, char *out, size_t *ret_len)
     return NG_OK;
 }
 
+/* In two, as a slash in the last segment that was sent as %2F divides nothing. */
+static int decode_path(struct http_target *target, struct ng_str raw, size_t *ret_len)
+{
+    const char *slash = memrchr(raw.data, '/', raw.len);
+    size_t folder = (size_t)(slash - raw.data) + 1;
+    size_t rest = 0;
+    int rc = http_decode(str_make(raw.data, folder), target->memory, &target->last);
+    if (rc == NG_OK) {
+        rc = http_decode(str_make(raw.data + folder, raw.len - folder),
+                         target->memory + target->last, &rest);
+    }
+    *ret_len = target->last + rest;
+    return rc;
+}
+
 int http_check_target(const char *raw, struct http_target *ret, struct http_fault *fault)
 {
     size_t len = strlen(raw);
     ret->path = ng_str_of("");
     ret->query = STR_NONE;
+    ret->last = 0;
+    ret->has_slash = false;
     if (len > HTTP_TARGET_MAX) {
         return fault_set(fault, NG_ETOOLARGE, false,
                          "The request target has %zu bytes, at most %d are taken", len,
@@ -139,7 +156,8 @@ int http_check_target(const char *raw, struct http_target *ret, struct http_faul
         path_len = (size_t)(mark - raw);
     }
     size_t decoded = 0;
-    if (http_decode(str_make(raw, path_len), ret->memory, &decoded) != NG_OK) {
+    ret->has_slash = path_len > 1 && raw[path_len - 1] == '/';
+    if (decode_path(ret, str_make(raw, path_len - ret->has_slash), &decoded) != NG_OK) {
         return fault_set(fault, NG_EINVAL, false,
                          "The path has a percent escape that is not two hexadecimal digits, or "
                          "that stands for a control character or for bytes that are not UTF-8");

@@ -43,8 +43,10 @@ struct http_fault {
 
 /* The request target: path decoded, query as sent. Both lie in `memory`. */
 struct http_target {
-    struct ng_str path;
+    struct ng_str path;  /* without one slash at its end, as if it had not been sent */
     struct ng_str query; /* absent: no "?" */
+    size_t last;         /* begin of the last segment; a slash in it was sent as %2F */
+    bool has_slash;      /* the path had one at its end */
     char memory[HTTP_TARGET_MAX + 2];
 };
 

@@ -11,10 +11,74 @@ static bool is_id(const struct ng_value *value)
            (value->type == NG_TYPE_NUMBER && json_is_integer(value));
 }
 
+/* ---- null is "not given" ---- */
+
+static bool is_null(const struct ng_value *value)
+{
+    return json_is(value, NG_TYPE_NULL);
+}
+
+/* Arguments of tools are checked by their schema, answers of users by the code that asked. */
+static bool is_of_others(const struct mcp_message *message, struct ng_str name)
+{
+    return str_is(name, "inputResponses") ||
+           (str_is(name, "arguments") && str_is(message->method, "tools/call"));
+}
+
+/* The tree is the message's alone until it is handled. */
+static struct ng_value *own(const struct ng_value *value)
+{
+    return (struct ng_value *)(uintptr_t)value;
+}
+
+static void drop_null(const struct ng_value *object, const char *name)
+{
+    struct ng_value **at = &own(object)->first;
+    while (*at != NULL && !str_is((*at)->key, name)) {
+        at = &(*at)->next;
+    }
+    if (is_null(*at)) {
+        *at = (*at)->next;
+        own(object)->count--;
+    }
+}
+
+static void drop_nulls(const struct mcp_message *message, struct ng_value *params)
+{
+    struct ng_value **at = &params->first;
+    while (*at != NULL) {
+        struct ng_value *member = *at;
+        if (is_null(member)) {
+            *at = member->next;
+            params->count--;
+            continue;
+        }
+        if (!is_of_others(message, member->key)) {
+            (void)json_drop_nulls(member);
+        }
+        at = &member->next;
+    }
+    params->text = str_make(NULL, 0);
+}
+
+const struct ng_value *mcp_message_get(const struct ng_value *message, const char *name)
+{
+    const struct ng_value *value = json_get(message, name);
+    return is_null(value) ? NULL : value;
+}
+
+/* ---- reading ---- */
+
+/* One of result and error; a result alone may be null. */
+static bool is_answer(const struct ng_value *value)
+{
+    return (json_get(value, "result") != NULL) != (json_get(value, "error") != NULL);
+}
+
 static int read_params(const struct ng_value *value, struct mcp_message *ret,
                        const char **ret_error)
 {
-    const struct ng_value *params = json_get(value, "params");
+    const struct ng_value *params = mcp_message_get(value, "params");
     if (params == NULL) {
         return NG_OK;
     }
@@ -22,6 +86,7 @@ static int read_params(const struct ng_value *value, struct mcp_message *ret,
         *ret_error = "`params` must be an object";
         return NG_EINVAL;
     }
+    drop_nulls(ret, own(params));
     ret->params = params;
     const struct ng_value *meta = json_get(params, "_meta");
     if (meta != NULL && meta->type != NG_TYPE_OBJECT) {
@@ -51,16 +116,12 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
         *ret_error = "`jsonrpc` must be \"2.0\"";
         return NG_EINVAL;
     }
-    const struct ng_value *method = json_get(value, "method");
+    const struct ng_value *method = mcp_message_get(value, "method");
     if (method == NULL) {
-        bool answers =
-            (json_get(value, "result") != NULL) != (json_get(value, "error") != NULL);
         *ret_error = "a message has a `method`, or one of `result` and `error`";
         ret->kind = MCP_RESPONSE;
-        if (answers) {
-            return NG_OK;
-        }
-        return NG_EINVAL;
+        drop_null(value, mcp_message_get(value, "error") != NULL ? "result" : "error");
+        return is_answer(value) ? NG_OK : NG_EINVAL;
     }
     if (method->type != NG_TYPE_STRING) {
         *ret_error = "`method` must be a string";
@@ -72,6 +133,24 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
     }
     ret->method = method->text;
     return read_params(value, ret, ret_error);
+}
+
+const struct ng_value *mcp_message_partial_id(const struct json_error *error)
+{
+    const struct ng_value *id = NULL;
+    if (mcp_message_get(error->partial, "result") != NULL ||
+        mcp_message_get(error->partial, "error") != NULL) {
+        return NULL; /* an answer: its id is that of our question */
+    }
+    for (const struct ng_value *at = json_first(error->partial); at != NULL; at = at->next) {
+        if (str_is(at->key, "id")) {
+            if (id != NULL) {
+                return NULL; /* which one is meant? */
+            }
+            id = at;
+        }
+    }
+    return id != NULL && is_id(id) ? id : NULL;
 }
 
 bool mcp_id_equal(const struct ng_value *a, const struct ng_value *b)

@@ -39,9 +39,16 @@ struct mcp_message {
 };
 
 /* NG_OK, or NG_EINVAL: *ret_error is a sentence (static), ret->id is the id if one could be
- * read. */
+ * read. Members that are null count as not given and are taken out: of params, also inside, but
+ * for the arguments of a tool and the answers of users; and of result and error. */
 int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
                      const char **ret_error);
+
+/* A member of the message itself that is not null; else NULL. */
+const struct ng_value *mcp_message_get(const struct ng_value *message, const char *name);
+
+/* The id of a request that is not JSON, if it can be told; else NULL. */
+const struct ng_value *mcp_message_partial_id(const struct json_error *error);
 
 /* Two ids are the same: kind and spelling. */
 bool mcp_id_equal(const struct ng_value *a, const struct ng_value *b);

@@ -2,15 +2,19 @@
 /* docs_page.c - /docs: the tools as forms to try. Three static files, nothing from elsewhere;
  * its data comes from /v1/tools, as any other caller's. */
 #include "api/http/http_reply.h"
+#include "core/base/text_choice.h"
 #include "rest.h"
 
 #define STATUS_OK 200
+#define STATUS_PERMANENT_REDIRECT 308
 
 /* Only these files may run, style or be fetched; no page may frame this one. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/* Addresses are relative, as a proxy may put the gateway below a path. The first two lead to
+ * the page's own files, the others to the gateway. */
 static const char page[] =
     "<!doctype html>\n"
     "<html lang=\"en\">\n"
@@ -20,14 +24,14 @@ static const char page[] =
     "<meta name=\"color-scheme\" content=\"light dark\">\n"
     "<title>notegate - tools</title>\n"
     "<link rel=\"icon\" href=\"data:,\">\n"
-    "<link rel=\"stylesheet\" href=\"/docs/docs.css\">\n"
-    "<script src=\"/docs/docs.js\" defer></script>\n"
+    "<link rel=\"stylesheet\" href=\"%sdocs.css\">\n"
+    "<script src=\"%sdocs.js\" defer></script>\n"
     "</head>\n"
     "<body>\n"
     "<header>\n"
     "<h1>notegate</h1>\n"
     "<p>Every tool that you may call, as a form. "
-    "<a id=\"openapi\" href=\"/openapi.json\" download=\"openapi.json\">OpenAPI 3.1</a></p>\n"
+    "<a id=\"openapi\" href=\"%sopenapi.json\" download=\"openapi.json\">OpenAPI 3.1</a></p>\n"
     "<details><summary>Which notebook for what</summary>\n"
     "<table class=\"kinds\"><tbody>\n"
     "<tr><td>named texts, an agent's own or those of a space</td>"
@@ -53,7 +57,7 @@ static const char page[] =
     "the description\"></label>\n"
     "</header>\n"
     "<main id=\"tools\" aria-live=\"polite\"><p>Loading ...</p></main>\n"
-    "<noscript><p>This page needs scripts; <a href=\"/v1/tools\">/v1/tools</a> does "
+    "<noscript><p>This page needs scripts; <a href=\"%sv1/tools\">/v1/tools</a> does "
     "not.</p></noscript>\n"
     "</body>\n"
     "</html>\n";
@@ -99,6 +103,9 @@ static const char style[] =
 /* In two, because a C compiler need not take a text this long in one. */
 static const char script_parts[] =
     "'use strict';\n"
+    /* A caller may have come by /docs or by /docs/; the script has one address. */
+    "const script = document.currentScript.src;\n"
+    "const address = (path) => new URL('../' + path, script).href;\n"
     "const byId = (id) => document.getElementById(id);\n"
     "const make = (tag, text, name) => {\n"
     "  const node = document.createElement(tag);\n"
@@ -161,7 +168,7 @@ static const char script_page[] =
     "  out.className = '';\n"
     "  out.textContent = '...';\n"
     "  try {\n"
-    "    const answer = await fetch('/v1/tools/' + encodeURIComponent(tool.name), {\n"
+    "    const answer = await fetch(address('v1/tools/' + encodeURIComponent(tool.name)), {\n"
     "      method: 'POST', body: text, headers: headers({'Content-Type': "
     "'application/json'}),\n"
     "    });\n"
@@ -222,7 +229,7 @@ static const char script_page[] =
     "  const list = byId('tools');\n"
     "  remember();\n"
     "  try {\n"
-    "    const answer = await fetch('/v1/tools', {headers: headers({})});\n"
+    "    const answer = await fetch(address('v1/tools'), {headers: headers({})});\n"
     "    const body = await answer.json();\n"
     "    if (!answer.ok) {\n"
     "      const key = answer.status === 401;\n"
@@ -244,7 +251,7 @@ static const char script_page[] =
     "async function openapi(event) {\n"
     "  if (!byId('key').value.trim()) return;\n"
     "  event.preventDefault();\n"
-    "  const answer = await fetch('/openapi.json', {headers: headers({})});\n"
+    "  const answer = await fetch(address('openapi.json'), {headers: headers({})});\n"
     "  if (!answer.ok) {\n"
     "    byId('tools').replaceChildren(told(await answer.json()));\n"
     "    return;\n"
@@ -279,9 +286,23 @@ static int answer(struct http_request *request, const char *type, const char *te
     return NG_OK;
 }
 
+int docs_page_redirect(struct http_request *request)
+{
+    (void)answer(request, "text/plain; charset=utf-8", "", 1);
+    request->reply.status = STATUS_PERMANENT_REDIRECT;
+    request->reply.location = "docs";
+    return NG_OK;
+}
+
 int docs_page_html(struct http_request *request)
 {
-    return answer(request, "text/html; charset=utf-8", page, sizeof(page));
+    bool below = request->target.has_slash; /* browsers resolve addresses from /docs/ then */
+    (void)answer(request, "text/html; charset=utf-8", "", 1);
+    request->reply.fixed.data = NULL; /* it is in the body */
+    const char *files = text_if(!below, "docs/");
+    const char *root = text_if(below, "../");
+    (void)buf_printf(&request->reply.body, page, files, files, root, root);
+    return NG_OK;
 }
 
 int docs_page_script(struct http_request *request)

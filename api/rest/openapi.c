@@ -142,7 +142,7 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
         .agent = !needs_key && (call == NULL || call->key == NULL),
     };
     openapi_put(out, openapi_info);
-    openapi_put(out, ",'servers':[{'url':'/','description':'This gateway.'}],'security':["
+    openapi_put(out, ",'servers':[{'url':'.','description':'This gateway.'}],'security':["
                      "{'key':[]}");
     openapi_put(out, needs_key ? "]," : ",{}],");
     print_tags(out, tools, count, call);

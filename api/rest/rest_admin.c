@@ -10,12 +10,14 @@
 #include "api/ops/reload.h"
 #include "api/ops/verify.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "core/keys/keys.h"
 #include "rest.h"
 #include "rest_backup.h"
 
 #define STATUS_OK 200
+#define PARAMETER_SHOWN 60
 
 /* The request of the owner; memory of the call. */
 struct admin_work {
@@ -66,14 +68,40 @@ static int admin_refuse(struct http_request *request, int rc, const char *hint,
     return NG_OK;
 }
 
-/* files: of the query. */
-static int admin_start(struct http_request *request, ng_step_fn *step, bool files)
+/* files=true of the query; ret_files is NULL where the route has no parameters. A misspelt one
+ * must not make a backup without the files. */
+static bool admin_query(struct http_request *request, bool *ret_files)
 {
+    struct ng_str query = request->target.query;
+    struct ng_str name;
+    struct ng_str value;
+    while (http_query_next(&query, &name, &value)) {
+        bool yes = str_is(value, "true");
+        if (ret_files == NULL || !str_is(name, "files") || !(yes || str_is(value, "false"))) {
+            (void)http_reply_error(
+                request, NG_EINVAL,
+                ret_files != NULL ? "The only parameter is files=true" : "It has no parameters",
+                "The parameter \"%.*s\" is unknown here, or has a wrong value",
+                (int)utf8_cut(name, PARAMETER_SHOWN).len, name.data);
+            return false;
+        }
+        *ret_files = yes;
+    }
+    return true;
+}
+
+/* has_files: the query may say so. */
+static int admin_start(struct http_request *request, ng_step_fn *step, bool has_files)
+{
+    bool files = false;
     const struct auth_connection *who = &request->connection->auth;
     if (who->way != AUTH_SOCKET || who->started == AUTH_STARTED_YES ||
         who->started == AUTH_STARTED_UNSEEN || who->is_unknown) {
         return admin_refuse(request, NG_EFORBIDDEN, "Use the command on the gateway's machine",
                             "This is answered only on the Unix socket in the data directory");
+    }
+    if (!admin_query(request, has_files ? &files : NULL)) {
+        return NG_OK;
     }
     struct call *call = http_request_call(request);
     if (call == NULL) {
@@ -98,7 +126,7 @@ static int admin_start(struct http_request *request, ng_step_fn *step, bool file
 
 int rest_admin_backup(struct http_request *request)
 {
-    return admin_start(request, backup_step, str_is(request->target.query, "files=true"));
+    return admin_start(request, backup_step, true);
 }
 
 int rest_admin_verify(struct http_request *request)
@@ -131,6 +159,9 @@ int rest_admin_reload(struct http_request *request)
         return admin_refuse(request, NG_EMODE, NULL,
                             "A reload changes the gateway and the caller's mode is ask, which "
                             "only reads; it needs the mode edit or agent");
+    }
+    if (!admin_query(request, NULL)) {
+        return NG_OK;
     }
     struct call *call = http_request_call(request);
     if (call == NULL) {

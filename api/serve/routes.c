@@ -27,6 +27,7 @@ static const struct route table[] = {
     {HTTP_DELETE, 0, "/v1/keys/" PARAM, rest_keys_revoke, rest_keys_finish},
     {HTTP_GET, 0, "/v1/events", rest_events, NULL},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
+    {HTTP_GET, ROUTE_OPEN, "/", docs_page_redirect, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs", docs_page_html, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs/docs.js", docs_page_script, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs/docs.css", docs_page_style, NULL},

@@ -199,6 +199,25 @@ static int get_step(struct ng_call *pub, void *user)
     return check_answer(call_of(pub), prompting);
 }
 
+/* As they came; printed where members that were null are gone. */
+static int take_arguments(struct call *call, struct prompting *prompting)
+{
+    struct buf text;
+    prompting->args = call->pub.args->text;
+    if (prompting->args.data != NULL) {
+        return NG_OK;
+    }
+    buf_init(&text, call->gateway->limits.body);
+    if (json_print(&text, call->pub.args) == NG_OK) {
+        prompting->args = arena_copy(&call->arena, buf_str(&text));
+    }
+    buf_done(&text);
+    if (prompting->args.data != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINTERNAL, "out of memory");
+}
+
 static int start_get(struct mcp_exchange *exchange)
 {
     static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT,
@@ -219,8 +238,8 @@ static int start_get(struct mcp_exchange *exchange)
         (void)call_fail(call, NG_ENOTFOUND,
                         "no prompt is called \"%.*s\"; prompts/list lists them", (int)shown.len,
                         shown.data);
-    } else if (check_arguments(call, prompting, call->pub.args) == NG_OK) {
-        prompting->args = call->pub.args->text;
+    } else if (check_arguments(call, prompting, call->pub.args) == NG_OK &&
+               take_arguments(call, prompting) == NG_OK) {
         prompting->description =
             ng_str_of(text_or(prompting->prompt.desc->summary, prompting->prompt.desc->name));
         call->plugin = prompting->prompt.plugin;

@@ -38,7 +38,7 @@ bool mcp_rate_before_parse(struct mcp_job *job)
 
 static bool is_answer(const struct ng_value *message)
 {
-    return message->type == NG_TYPE_OBJECT && json_get(message, "method") == NULL;
+    return message->type == NG_TYPE_OBJECT && mcp_message_get(message, "method") == NULL;
 }
 
 static bool only_answers(const struct ng_value *value)

@@ -412,9 +412,10 @@ void mcp_exchange_finish(struct mcp_exchange *exchange)
     }
 }
 
-static int refuse_job(struct mcp_job *job, int code, struct ng_str message)
+static int refuse_job(struct mcp_job *job, const struct ng_value *id, int code,
+                      struct ng_str message)
 {
-    mcp_print_error(job->out, NULL, code, message, STR_NONE);
+    mcp_print_error(job->out, id, code, message, STR_NONE);
     job->status = 400;
     if (code == MCP_INTERNAL_ERROR) {
         job->status = 500;
@@ -445,13 +446,14 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
         wrong = "a batch may have 100 messages at most; send several";
     }
     if (wrong != NULL) {
-        return refuse_job(job, MCP_INVALID_REQUEST, ng_str_of(wrong));
+        return refuse_job(job, NULL, MCP_INVALID_REQUEST, ng_str_of(wrong));
     }
     job->many = arena_zalloc(&job->call->arena, batch->count * sizeof(*job->many));
     /* The lock lives as long as the call: a cancel may come after the answer. */
     lock_init(&job->lock, LOCK_MCP_BATCH);
     if (job->many == NULL || call_pin(job->call, destroy_lock, &job->lock) != NG_OK) {
-        return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+        return refuse_job(job, NULL, MCP_INTERNAL_ERROR,
+                          ng_str_of("the gateway ran out of memory"));
     }
     job->is_batch = true;
     job->count = batch->count;
@@ -483,7 +485,8 @@ static int refuse_no_memory(struct mcp_job *job)
     if (job->rate == MCP_RATE_DUE) {
         mcp_session_let_in_again(job->session); /* it may be sent again */
     }
-    return refuse_job(job, MCP_INTERNAL_ERROR, ng_str_of("the gateway ran out of memory"));
+    return refuse_job(job, NULL, MCP_INTERNAL_ERROR,
+                      ng_str_of("the gateway ran out of memory"));
 }
 
 static int run_text(struct mcp_job *job)
@@ -501,7 +504,7 @@ static int run_text(struct mcp_job *job)
         struct ng_str sentence = arena_printf(
             &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
             error.message, error.line, error.column);
-        return refuse_job(job, MCP_PARSE_ERROR,
+        return refuse_job(job, mcp_message_partial_id(&error), MCP_PARSE_ERROR,
                           str_or(sentence, ng_str_of("the message is not JSON")));
     }
     if (!mcp_rate_after_parse(job, value)) {

@@ -222,7 +222,8 @@ int mcp_tools_call(struct mcp_exchange *exchange)
     static const struct mcp_run run = {start_call, mcp_tools_answer, mcp_tools_answer, NULL};
     struct mcp_job *job = exchange->job;
     const struct ng_value *name = json_get(exchange->message.params, "name");
-    const struct ng_value *arguments = json_get(exchange->message.params, "arguments");
+    const struct ng_value *arguments =
+        dispatch_arguments(job->call, json_get(exchange->message.params, "arguments"));
     if (!json_is(name, NG_TYPE_STRING)) {
         return mcp_refuse_params(exchange,
                                  "`params.name` must be a string, the name of a tool");

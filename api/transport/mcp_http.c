@@ -15,6 +15,8 @@
 #include "core/keys/keys.h"
 
 #define MCP_HTTP_ALLOW "GET, POST, DELETE"
+/* Longest `initialize` that may carry the id of a session that has ended. */
+#define MCP_HTTP_INITIALIZE_MAX ((size_t)64 * 1024)
 /* Longest name of an agent; behind it stands the key's number. */
 #define MCP_HTTP_AGENT_MAX ((size_t)64)
 _Static_assert(MCP_HTTP_AGENT_MAX + 1 + KEY_ID_LEN < MCP_SESSION_OWNER_MAX, "an owner fits");
@@ -314,11 +316,38 @@ int mcp_http_get(struct mcp_http *mcp, const struct mcp_http_request *request,
     return rc;
 }
 
+/* Many clients send the id of the session that they lost with the `initialize` that is to
+ * replace it. */
+static bool opens_session(const struct mcp_http *mcp, const struct mcp_http_request *request)
+{
+    static const char method[] = "\"initialize\"";
+    struct arena arena;
+    const struct ng_value *message = NULL;
+    if (request->method != HTTP_POST || request->session_id.data == NULL ||
+        request->body.len > MCP_HTTP_INITIALIZE_MAX ||
+        memmem(request->body.data, request->body.len, method, sizeof(method) - 1) == NULL) {
+        return false;
+    }
+    arena_init(&arena, CALL_MEMORY_MAX);
+    bool opens =
+        json_parse(&arena, request->body, mcp->gateway->limits.depth + MCP_ENVELOPE_DEPTH,
+                   &message, NULL) == NG_OK &&
+        str_is(json_get_text(message, "method"), "initialize");
+    arena_done(&arena);
+    return opens;
+}
+
 int mcp_http_handle(struct mcp_http *mcp, const struct mcp_http_request *request,
                     struct mcp_http_response *response, mcp_http_done_fn *done, void *user)
 {
     bool stateless = mcp_is_stateless(mcp_version_parse(str_trim(request->protocol_version)));
+    struct mcp_http_request first;
     int rc = NG_ENOTFOUND;
+    if (!stateless && opens_session(mcp, request)) {
+        first = *request;
+        first.session_id = STR_NONE;
+        request = &first;
+    }
     if (!stateless) {
         rc = mcp_forward(mcp, request, response, done, user);
     }

@@ -296,11 +296,13 @@ static bool admit(struct stdio_state *state, size_t bytes, bool *ret_full)
     return alive;
 }
 
-static void refuse_line(struct stdio_state *state, int code, const char *message)
+/* id: NULL where it is not known. */
+static void refuse_line(struct stdio_state *state, const struct ng_value *id, int code,
+                        const char *message)
 {
     struct buf text;
     buf_init(&text, MCP_STDIO_CHUNK);
-    mcp_print_error(&text, NULL, code, ng_str_of(message), STR_NONE);
+    mcp_print_error(&text, id, code, ng_str_of(message), STR_NONE);
     lock_take(&state->lock);
     queue_line(state, &text);
     lock_release(&state->lock);
@@ -320,6 +322,7 @@ static bool is_blank(struct ng_str text)
 static bool handle_line(struct stdio_state *state, struct ng_str text)
 {
     bool full = false;
+    text = json_skip_mark(text);
     if (is_blank(text)) {
         return true;
     }
@@ -334,7 +337,8 @@ static bool handle_line(struct stdio_state *state, struct ng_str text)
         state->in_flight--;
         state->in_flight_bytes -= text.len;
         lock_release(&state->lock);
-        refuse_line(state, MCP_INTERNAL_ERROR, "the gateway ran out of memory; try again");
+        refuse_line(state, NULL, MCP_INTERNAL_ERROR,
+                    "the gateway ran out of memory; try again");
         return true;
     }
     job->job.text = text;
@@ -354,9 +358,21 @@ struct reader {
     bool skipping; /* the rest of a line that was too long */
 };
 
-static void refuse_long(struct stdio_state *state)
+/* The client waits for an answer with its id, which may be in what was read. */
+static void refuse_long(struct stdio_state *state, struct ng_str read)
 {
-    refuse_line(state, 413, "the message is longer than limits.body allows; send less at once");
+    struct arena arena;
+    const struct ng_value *value = NULL;
+    const struct ng_value *id = NULL;
+    struct json_error error;
+    unsigned depth = state->config->gateway->limits.depth + MCP_ENVELOPE_DEPTH;
+    arena_init(&arena, CALL_MEMORY_MAX);
+    if (json_parse(&arena, json_skip_mark(read), depth, &value, &error) == NG_EJSON) {
+        id = mcp_message_partial_id(&error);
+    }
+    refuse_line(state, id, 413,
+                "the message is longer than limits.body allows; send less at once");
+    arena_done(&arena);
 }
 
 /* Handles every whole line in the buffer. False: stop. */
@@ -374,7 +390,7 @@ static bool handle_lines(struct stdio_state *state, struct reader *reader)
         }
         size_t end = (size_t)(feed - buf->data);
         if (!reader->skipping && end - start > reader->max) {
-            refuse_long(state);
+            refuse_long(state, str_make(buf->data + start, reader->max));
         } else if (!reader->skipping) {
             going = handle_line(state, str_make(buf->data + start, end - start));
         }
@@ -387,7 +403,7 @@ static bool handle_lines(struct stdio_state *state, struct reader *reader)
     }
     if (buf->len > reader->max || reader->skipping) {
         if (!reader->skipping) {
-            refuse_long(state);
+            refuse_long(state, buf_str(buf));
         }
         reader->skipping = true;
         buf->len = 0;
@@ -420,7 +436,7 @@ static void read_all(struct stdio_state *state)
     while (going && wait_input(state->config)) {
         char *to = buf_reserve(&reader.buf, MCP_STDIO_CHUNK);
         if (to == NULL) {
-            refuse_line(state, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
+            refuse_line(state, NULL, MCP_INTERNAL_ERROR, "the gateway ran out of memory");
             break;
         }
         ssize_t got = read(state->config->in_fd, to, MCP_STDIO_CHUNK);

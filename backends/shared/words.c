@@ -7,6 +7,8 @@
 
 #include <utf8proc.h>
 
+#include "core/base/str.h"
+#include "core/base/text/stem.h"
 #include "core/base/utf8.h"
 
 struct range {
@@ -147,6 +149,17 @@ int word_fold(struct ng_str word, enum script script, struct bytes *ret)
 }
 
 /* ---- tokens ---- */
+
+struct ng_str token_stem(struct ng_str token, char *buf)
+{
+    if (token.len == 0 || token.len > WORD_BYTES_MAX) {
+        return str_of(NULL, 0);
+    }
+    memcpy(buf, token.data, token.len);
+    size_t len = word_stem(buf, token.len);
+    struct ng_str stem = str_of(buf, len);
+    return str_equal(stem, token) ? str_of(NULL, 0) : stem;
+}
 
 struct token_scan {
     struct ng_str text;

@@ -46,9 +46,6 @@ int tokens_each(struct ng_str text, token_fn *fn, void *user);
  * no memory. */
 int tokens_skip(struct ng_str text, size_t count, size_t *ret);
 
-/* Replaces a folded word by its Porter stem and returns its length. Words with other than
- * English letters stay. The first letter stays. */
-size_t word_stem(char *word, size_t len);
 /* The stem of a token in `buf`, of WORD_BYTES_MAX; {NULL, 0} if it is the token itself. */
 struct ng_str token_stem(struct ng_str token, char *buf);
 

@@ -16,6 +16,8 @@
 #include "plugin.h"
 
 #define CALL_NAME_MAX 64
+/* Room for the note at a cut, and for the rest of a character. */
+#define CALL_CUT_BYTES 48
 
 /* Sanitizers shall see the end of every call: then no memory is kept for others. */
 #ifdef NOTEGATE_SANITIZED
@@ -395,21 +397,42 @@ int call_error_status(const struct call *call, int rc)
     return error_status(call->tool, rc);
 }
 
+struct ng_str call_shorten(struct call *call, struct ng_str text, size_t max)
+{
+    struct buf cut;
+    buf_init(&cut, max);
+    cut.oom = &call->arena.oom;
+    if (text.len > max) {
+        struct ng_str head = utf8_cut(text, max / 2);
+        size_t tail = utf8_cut(text, text.len - (max / 2 - CALL_CUT_BYTES)).len;
+        (void)buf_add_str(&cut, head);
+        (void)buf_printf(&cut, " [... %zu bytes ...] ", tail - head.len);
+        (void)buf_add(&cut, text.data + tail, text.len - tail);
+        text = buf_str(&cut);
+    }
+    struct ng_str copy = arena_copy(&call->arena, text);
+    if (copy.data == NULL) {
+        /* All of the call's memory is used, and that is often the failure to report. */
+        call->arena.max += CALL_MESSAGE_RESERVE;
+        copy = arena_copy(&call->arena, text);
+        call->arena.max -= CALL_MESSAGE_RESERVE;
+    }
+    buf_done(&cut);
+    return copy;
+}
+
 int call_vfail(struct call *call, int code, const char *format, va_list args)
 {
     struct buf text;
     buf_init(&text, CALL_MEMORY_MAX);
     text.oom = &call->arena.oom;
-    buf_vprintf(&text, format, args);
+    int rc = buf_vprintf(&text, format, args);
     struct result *staged = &call->staged;
     staged->rc = code;
-    staged->message = arena_copy(&call->arena, buf_str(&text));
-    if (staged->message.data == NULL) {
-        /* All of the call's memory is used, and that is often the failure to report. */
-        call->arena.max += CALL_MESSAGE_RESERVE;
-        staged->message = arena_copy(&call->arena, buf_str(&text));
-        call->arena.max -= CALL_MESSAGE_RESERVE;
-    }
+    staged->message =
+        rc == NG_ETOOLARGE
+            ? ng_str_of("the failure has a text that is longer than a call's memory")
+            : call_shorten(call, buf_str(&text), CALL_MESSAGE_MAX);
     if (staged->message.data == NULL) {
         staged->message = ng_str_of("out of memory while a failure was described");
     }

@@ -244,6 +244,12 @@ struct call {
 #define CALL_UNCOUNTED_BYTES ((size_t)64 * 1024)
 /* Over that, for the sentence that says so. */
 #define CALL_MESSAGE_RESERVE ((size_t)64 * 1024)
+/* Maximum length of an error's message and of its hint, in bytes; a longer text loses its
+ * middle. */
+#define CALL_MESSAGE_MAX ((size_t)3000)
+#define CALL_HINT_MAX ((size_t)1000)
+/* Maximum length of a text in the details of an error, if they are longer than a message. */
+#define CALL_DETAIL_TEXT_MAX 400
 
 static inline struct call *call_of(struct ng_call *pub)
 {
@@ -320,6 +326,10 @@ int call_pin(struct call *call, void (*release)(void *object), void *object);
  * NG_ETOOLARGE: more than there can be. */
 int call_count_bytes(struct call *call, size_t bytes);
 /* Makes the call a failure; the same as ng_fail(). */
+/* A text of at most `max` bytes: of a longer one the beginning, which says what, and the end,
+ * which says what helps, with the count of the bytes between them. In the call's arena, also
+ * where the call has used up its memory. Absent: out of memory. */
+struct ng_str call_shorten(struct call *call, struct ng_str text, size_t max);
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int call_vfail(struct call *call, int code, const char *format, va_list args)

@@ -41,6 +41,34 @@ static void result_check_reply(struct call *call)
     }
 }
 
+/* Long texts in the details of an error are cut like those in its message. */
+static void shorten_texts(struct call *call, struct ng_value *value)
+{
+    for (struct ng_value *child = value->first; child != NULL; child = child->next) {
+        shorten_texts(call, child);
+        if (child->type == NG_TYPE_STRING) {
+            child->text = call_shorten(call, child->text, CALL_DETAIL_TEXT_MAX);
+        }
+        if (child->key.len > CALL_DETAIL_TEXT_MAX) {
+            child->key = call_shorten(call, child->key, CALL_DETAIL_TEXT_MAX);
+        }
+    }
+}
+
+static struct ng_str result_details(struct call *call)
+{
+    struct ng_str text = buf_str(&call->details_buf);
+    const struct ng_value *value = NULL;
+    if (text.len <= CALL_MESSAGE_MAX ||
+        json_parse(&call->arena, text, JSON_DEPTH_DEFAULT, &value, NULL) != NG_OK) {
+        return text;
+    }
+    shorten_texts(call, (struct ng_value *)(uintptr_t)value); /* the tree is this call's */
+    buf_clear(&call->details_buf);
+    (void)json_print(&call->details_buf, value);
+    return buf_str(&call->details_buf);
+}
+
 static void result_close_buffers(struct call *call)
 {
     struct result *staged = &call->staged;
@@ -59,7 +87,7 @@ static void result_close_buffers(struct call *call)
     }
     if (call_details_are_open(call) && call->details_buf.rc == NG_OK &&
         call->details_writer.complete) {
-        staged->details = buf_str(&call->details_buf);
+        staged->details = result_details(call);
     }
 }
 

@@ -59,6 +59,10 @@ const struct ng_option gateway_options[] = {
           "conformance. +NAME adds a module to the default."),
     PLAIN("plugin_path", LIST, NULL,
           "Folders to search for plugins. Default: the installed folder."),
+    PLAIN("tools.ignored_arguments", LIST,
+          "toolCallId, sessionId, action, chatInput, task_progress",
+          "Members that clients add to the arguments of every call: a tool that does not have "
+          "them does not see them. Other unknown members are refused."),
     TEXT("auth", "auto", "auto on off",
          "Callers that need a key. auto: all callers once a key exists; before that, callers "
          "on this machine that run as the gateway's user need none. on: all callers. off: no "
@@ -75,7 +79,9 @@ const struct ng_option gateway_options[] = {
     RANGE("shutdown_delay", DURATION, "0s", 0, HOUR,
           "How long a stopping gateway still takes calls while /readyz is 503, so that a load "
           "balancer sends new ones to other gateways first."),
-    TEXT("timezone", "UTC", NULL, "Time zone of daily lists, for example Europe/Berlin."),
+    TEXT("timezone", NULL, NULL,
+         "Time zone of days and local times, for example Europe/Berlin. Default: that of the "
+         "system (TZ)."),
     RANGE("history.keep", DURATION, "90d", 0, 36500 * DAY,
           "How long every revision is kept; after that one per day is kept. 0 keeps all."),
     RANGE("limits.body", SIZE, "4MiB", 1, 128 * MIB, "Largest body of a request."),

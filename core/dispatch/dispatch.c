@@ -61,6 +61,7 @@ static int dispatch_unknown(struct call *call)
 
 static int dispatch_parse(struct call *call)
 {
+    static const struct ng_value no_arguments = {.type = NG_TYPE_OBJECT};
     struct json_error error;
     int rc = json_parse(&call->arena, str_or(call->args_text, ng_str_of("{}")),
                         call->gateway->limits.depth, &call->pub.args, &error);
@@ -69,6 +70,12 @@ static int dispatch_parse(struct call *call)
         return call_fail(call, rc == NG_EJSON ? NG_EJSON : NG_EINTERNAL,
                          "the body is not valid JSON: %s (line %zu, column %zu)", error.message,
                          error.line, error.column);
+    }
+    if (call->pub.args->type == NG_TYPE_NULL) {
+        call->pub.args = &no_arguments;
+        call->args_text = STR_NONE;
+    } else if (call->pub.args->type == NG_TYPE_OBJECT) {
+        call->args_text = call->pub.args->text; /* as parsed: no lone surrogates */
     }
     return NG_OK;
 }
@@ -104,6 +111,7 @@ static int dispatch_prepare(struct call *call)
     if (call->pub.args == NULL) {
         rc = dispatch_parse(call);
     }
+    call->pub.args = dispatch_arguments(call, call->pub.args);
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }

@@ -18,6 +18,10 @@
  */
 int dispatch(struct call *call);
 
+/* The object where the arguments came as its text, in the call's arena; else what was given, or
+ * NULL. */
+const struct ng_value *dispatch_arguments(struct call *call, const struct ng_value *given);
+
 /* Takes one call from the rate of the caller's key, for work that is no call of dispatch() or
  * is done before it. NG_ERATE: call->final says so. */
 int dispatch_take_rate(struct call *call);

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_input.c - arguments that the tool's schema refuses: every violation told. */
+/* dispatch_input.c - arguments that the tool's schema refuses: made to fit, or every violation
+ * told. */
 #include "dispatch_input.h"
 
 #include "core/base/str.h"
+#include "core/call/gateway.h"
+#include "core/config/config.h"
 #include "core/module/registry.h"
 #include "core/schema/schema.h"
 #include "dispatch.h"
+#include "dispatch_allow.h"
 
-/* The sentence about wrong arguments; the rest of them is in the details. */
-#define INVALID_MESSAGE_MAX ((size_t)4096)
+/* Violations told; one that is mended may show others. */
+#define INVALID_SHOWN 10
+/* Memory of their sentence; call_fail() shortens it. */
+#define INVALID_MESSAGE_MAX ((size_t)64 * 1024)
 
 /* One violation as a part of the sentence: models see that, and not the details. */
 static void print_violation(struct buf *out, const struct violation *found)
@@ -43,12 +49,15 @@ static int dispatch_invalid(struct call *call, const struct violations *found)
     json_object(writer);
     json_name(writer, "violations");
     json_array(writer);
-    for (size_t i = 0; i < found->count; i++) {
+    for (size_t i = 0; i < found->count && i < INVALID_SHOWN; i++) {
         if (i > 0) {
             (void)buf_add_c(&text, "; ");
         }
         print_violation(&text, &found->items[i]);
         detail_violation(writer, &found->items[i]);
+    }
+    if (found->count > INVALID_SHOWN) {
+        (void)buf_printf(&text, "; and %zu more", found->count - INVALID_SHOWN);
     }
     json_end(writer);
     json_end(writer);
@@ -57,12 +66,30 @@ static int dispatch_invalid(struct call *call, const struct violations *found)
     return rc;
 }
 
-/* A null that the schema refuses, of a member that need not be there, counts as not given. */
-static bool drop_nulls(struct call *call)
+const struct ng_value *dispatch_arguments(struct call *call, const struct ng_value *given)
 {
+    const struct ng_value *object = NULL;
+    struct json_error error;
+    if (!json_is(given, NG_TYPE_STRING) ||
+        json_parse(&call->arena, given->text, call->gateway->limits.depth, &object, &error) !=
+            NG_OK ||
+        object->type != NG_TYPE_OBJECT) {
+        return given;
+    }
+    call->args_text = str_make(NULL, 0); /* it is that of the object */
+    return object;
+}
+
+/* Makes the arguments fit, where they are only written in another way. */
+static bool fit_arguments(struct call *call)
+{
+    struct gateway *gateway = call->gateway;
+    struct schema_leniency leniency = {.depth = gateway->limits.depth};
     /* The tree is this call's alone until its tool runs. */
     struct ng_value *args = (struct ng_value *)(uintptr_t)call->pub.args;
-    if (!schema_drop_nulls(call->tool->params, args, &call->arena)) {
+    leniency.ignored_count =
+        config_list(gateway->config, "tools.ignored_arguments", &leniency.ignored);
+    if (!schema_fit(call->tool->params, args, &call->arena, &leniency)) {
         return false;
     }
     call->args_text = str_make(NULL, 0); /* printed again */
@@ -71,8 +98,11 @@ static bool drop_nulls(struct call *call)
 
 int dispatch_refuse_input(struct call *call, int rc, struct violations *found)
 {
-    if (rc == NG_EINVAL && drop_nulls(call)) {
+    if (rc == NG_EINVAL && fit_arguments(call)) {
         rc = schema_check(call->tool->params, call->pub.args, &call->arena, found);
+        if (rc == NG_OK) { /* the right to call it depends on the arguments */
+            return dispatch_authorize(call, call->tool);
+        }
     }
     if (rc == NG_OK) {
         return NG_OK;

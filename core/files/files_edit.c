@@ -51,9 +51,7 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
             return rc;
         }
     }
-    record->undo.op = record->op;
-    memcpy(record->undo.before, record->before, sizeof(record->before));
-    memcpy(record->undo.after, record->after, sizeof(record->after));
+    files_undo_sign(call, record, &record->undo);
     return NG_OK;
 }
 

@@ -20,6 +20,8 @@ static const struct os_text os_texts[] = {
     {EPERM, NG_EFORBIDDEN,
      "the system does not permit it; give the gateway's user ownership of it, or choose "
      "another path"},
+    {EBUSY, NG_EFORBIDDEN,
+     "it is a mount, or in use by the system; choose another path, or unmount it first"},
     {EROFS, NG_EFORBIDDEN, "it is on a read-only file system; choose another path"},
     {ETXTBSY, NG_EFORBIDDEN, "it is a program that is running; stop it first"},
     {ENOSPC, NG_EFULL, "no room is left on its disk; free some and try again"},
@@ -55,6 +57,40 @@ int files_fail_os(struct call *call, int error, const char *what, struct ng_str 
     }
     return call_fail(call, found->code, "Cannot %s %.*s: %s (%s).", what, (int)path.len,
                      path.data, found->text, name);
+}
+
+/* Why a folder takes no new name, or NULL. */
+static const char *folder_refuses(int error)
+{
+    switch (error) {
+    case EACCES:
+        return "permission denied";
+    case EPERM:
+        return "the system does not permit it";
+    case EROFS:
+        return "read-only file system";
+    default:
+        return NULL;
+    }
+}
+
+int files_fail_name(struct call *call, int error, const char *what,
+                    const struct file_place *place, const char *fact)
+{
+    struct ng_str real = place->real;
+    const char *why = folder_refuses(error);
+    if (why == NULL) {
+        return files_fail_os(call, error, what, place->path);
+    }
+    while (real.len > 1 && real.data[real.len - 1] != '/') {
+        real.len--;
+    }
+    real.len -= real.len > 1;
+    return call_fail(call, NG_EFORBIDDEN,
+                     "Cannot %s %.*s: %sits folder %.*s may not be written (%s). Give the "
+                     "gateway's user access to the folder, or choose another path.",
+                     what, (int)place->path.len, place->path.data, fact, (int)real.len,
+                     real.data, why);
 }
 
 int files_fail_missing(struct call *call, struct ng_str path)

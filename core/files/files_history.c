@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* files_history.c - undo history: for each recent change of a file the splice that reverts it,
  * in one document per file (members as JSON, removed text beside it). */
+#include "core/base/clock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/hex.h"
@@ -74,6 +75,16 @@ int files_undo_make(struct call *call, struct ng_str before, struct ng_str after
     return ret->inserted.data != NULL ? NG_OK : call_no_memory(call);
 }
 
+void files_undo_sign(struct call *call, const struct file_record *record,
+                     struct file_undo *undo)
+{
+    undo->op = record->op;
+    undo->agent = call->caller.agent;
+    undo->time_ms = clock_unix_ms();
+    memcpy(undo->before, record->before, sizeof(record->before));
+    memcpy(undo->after, record->after, sizeof(record->after));
+}
+
 int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_str now,
                      struct ng_str *ret)
 {
@@ -121,6 +132,10 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
         (void)buf_add_c(out, ",\"former\":");
         (void)buf_add_json(out, undo->former);
     }
+    if (undo->agent.len > 0) {
+        (void)buf_printf(out, ",\"time\":%lld,\"agent\":", (long long)undo->time_ms);
+        (void)buf_add_json(out, undo->agent);
+    }
     return buf_add_char(out, '}');
 }
 
@@ -166,6 +181,8 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
     if (former != NULL) {
         ret->former = former->text;
     }
+    ret->agent = json_get_text(value, "agent");
+    (void)json_integer(json_get(value, "time"), &ret->time_ms);
     ret->inserted = str_make(text->len > 0 ? text->data : "", (size_t)bytes);
     if (bytes > 0) {
         *text = str_make(text->data + bytes, text->len - (size_t)bytes);

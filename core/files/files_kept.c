@@ -262,9 +262,10 @@ void files_keep_saved(struct files *files, const struct file_op *op)
     struct files_kept *table = &files->kept;
     struct stat st;
     if (op->fd >= 0 && fstat(op->fd, &st) == 0) {
-        kept_forget(table, &st); /* the exchange has removed this file */
+        kept_forget(table, &st); /* its content was replaced */
     }
-    if (!fits((off_t)op->next.len) || fstat(op->temp, &st) != 0) {
+    int saved = op->put == FILE_PUT_RENAME ? op->temp : op->fd;
+    if (!fits((off_t)op->next.len) || fstat(saved, &st) != 0) {
         return;
     }
     struct file_kept *kept = kept_new(&st, op->next.len);

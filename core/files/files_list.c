@@ -46,7 +46,8 @@ static bool is_temp(struct ng_str name)
     size_t ending = strlen(FILES_TEMP_WRITING);
     return name.len > prefix + ending && memcmp(name.data, FILES_TEMP_PREFIX, prefix) == 0 &&
            (memcmp(name.data + name.len - ending, FILES_TEMP_WRITING, ending) == 0 ||
-            memcmp(name.data + name.len - ending, FILES_TEMP_COMPLETE, ending) == 0);
+            memcmp(name.data + name.len - ending, FILES_TEMP_COMPLETE, ending) == 0 ||
+            memcmp(name.data + name.len - ending, FILES_TEMP_OLD, ending) == 0);
 }
 
 /* The type of the link's target, if the caller has access to it. */

@@ -16,14 +16,15 @@
 
 #define RECOVER_PAGE 256
 
-/* The file of an intent and the two temporary names of its save. */
+/* The file of an intent and the temporary names of its save. */
 struct recovery {
     struct call *call;
     const struct file_record *record;
     struct file_place place;
-    struct ng_str writing, complete;
+    struct ng_str writing, complete, old;
     char now[FILES_HASH_SIZE];  /* hash of the file; "" if it does not exist */
     char temp[FILES_HASH_SIZE]; /* hash of `complete`; "" if it does not exist or must stay */
+    char kept[FILES_HASH_SIZE]; /* the same of `old`: the content before a write in place */
 };
 
 static int recovery_open(struct files *files, struct call *call,
@@ -34,17 +35,22 @@ static int recovery_open(struct files *files, struct call *call,
     ret->record = record;
     ret->writing = files_temp_name(call, record->op, FILES_TEMP_WRITING);
     ret->complete = files_temp_name(call, record->op, FILES_TEMP_COMPLETE);
+    ret->old = files_temp_name(call, record->op, FILES_TEMP_OLD);
     ret->now[0] = '\0';
     ret->temp[0] = '\0';
+    ret->kept[0] = '\0';
     int rc = files_resolve_any(files, call, path, &ret->place);
     if (rc != NG_OK || ret->place.missing.len > 0 || ret->place.below_file) {
         return rc;
     }
-    if (ret->writing.data == NULL || ret->complete.data == NULL) {
+    if (ret->writing.data == NULL || ret->complete.data == NULL || ret->old.data == NULL) {
         return call_no_memory(call);
     }
     (void)unlinkat(ret->place.dir, ret->writing.data, 0);
     rc = files_hash_at(call, ret->place.dir, ret->complete.data, ret->temp);
+    if (rc == NG_OK) {
+        rc = files_hash_at(call, ret->place.dir, ret->old.data, ret->kept);
+    }
     if (rc == NG_OK && files_place_type(&ret->place) == NG_FILE_REGULAR) {
         rc = files_hash_at(call, ret->place.dir, ret->place.name.data, ret->now);
     }
@@ -80,12 +86,46 @@ static void recovery_give_back(struct recovery *recovery)
     }
 }
 
+/* The file was being written in place. If it is torn, it gets its old content back; if another
+ * program has saved since, that content stays, and the old one beside it. */
+static int recovery_restore(struct recovery *recovery)
+{
+    const struct file_record *record = recovery->record;
+    bool restored = false;
+    if (record->happened || recovery->now[0] == '\0' || recovery->kept[0] == '\0' ||
+        strcmp(recovery->kept, record->before) != 0 ||
+        strcmp(recovery->now, record->before) == 0 ||
+        strcmp(recovery->now, record->after) == 0) {
+        return NG_OK;
+    }
+    if (strcmp(recovery->temp, record->after) == 0) {
+        int rc = files_restore(recovery->call, &recovery->place, recovery->old.data,
+                               recovery->complete.data, &restored);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    if (!restored) {
+        log_write(
+            NG_LOG_WARNING, "files",
+            "another program saved %s while it was being written; the content from before "
+            "is kept beside it as %s",
+            recovery->place.real.data, recovery->old.data);
+        recovery->kept[0] = '\0'; /* recovery_close() must not remove it */
+    }
+    return NG_OK;
+}
+
 /* After a failure (rc) the temporary file stays for the next attempt. */
 static void recovery_close(struct recovery *recovery, int rc)
 {
     if (rc == NG_OK && recovery->place.dir >= 0 && recovery->complete.data != NULL &&
         recovery->place.roots != NULL && recovery->temp[0] != '\0') {
         (void)unlinkat(recovery->place.dir, recovery->complete.data, 0);
+    }
+    if (rc == NG_OK && recovery->place.dir >= 0 && recovery->place.roots != NULL &&
+        recovery->kept[0] != '\0') {
+        (void)unlinkat(recovery->place.dir, recovery->old.data, 0);
     }
     if (recovery->place.roots != NULL && recovery->place.dir >= 0) {
         (void)files_sync_folder(recovery->place.dir, -1);
@@ -99,6 +139,9 @@ static int recover_one_place(struct files *files, struct call *call,
 {
     struct recovery recovery;
     int rc = recovery_open(files, call, record, record->real, &recovery);
+    if (rc == NG_OK) {
+        rc = recovery_restore(&recovery);
+    }
     if (rc == NG_OK) {
         *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
         if (files_record_removes(record)) {

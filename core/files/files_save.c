@@ -34,9 +34,8 @@ static int write_all(struct call *call, struct ng_str path, int fd, struct ng_st
     return NG_OK;
 }
 
-/* Copies the bytes from `at` to `end`. */
-static int write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
-                       off_t end, char *block)
+int files_write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
+                      off_t end, char *block)
 {
     int rc = NG_OK;
     if (lseek(to, at, SEEK_SET) < 0) {
@@ -81,7 +80,7 @@ static int write_copy(struct call *call, struct ng_str path, int from, int to)
         if (end <= data || end > st.st_size) {
             end = st.st_size;
         }
-        rc = write_range(call, path, from, to, data, end, block);
+        rc = files_write_range(call, path, from, to, data, end, block);
         at = end;
     }
     free(block);
@@ -168,12 +167,12 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
     op->temp = openat(place->dir, writing.data,
                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (op->temp < 0) {
-        return files_fail_os(call, errno, "save", place->path);
+        return files_fail_temp(op, place, errno);
     }
     (void)flock(op->temp, LOCK_EX | LOCK_NB); /* blocks other gateways after the exchange */
     int rc = op->copy ? write_copy(call, place->path, op->fd, op->temp)
                       : write_all(call, place->path, op->temp, op->next);
-    if (rc == NG_OK) {
+    if (rc == NG_OK && op->put == FILE_PUT_RENAME) {
         rc = keep_owner_and_mode(op, place->path, op->temp);
     }
     struct stat st;
@@ -220,8 +219,7 @@ static bool is_unchanged(struct file_op *op, int dir, const char *name, int fd,
            strcmp(hash, expected) == 0;
 }
 
-/* True if `name` is the file as the op has read it. */
-static bool is_as_read(struct file_op *op, int dir, const char *name)
+bool files_is_as_read(struct file_op *op, int dir, const char *name)
 {
     return is_unchanged(op, dir, name, op->fd, op->present.data, op->record.before);
 }
@@ -297,13 +295,18 @@ static int put_back(struct file_op *op, struct file_place *place, const char *te
 static int replace(struct file_op *op, struct file_place *place, const char *temp,
                    enum file_saved *ret)
 {
-    if (!is_as_read(op, place->dir, place->name.data)) {
+    if (!files_is_as_read(op, place->dir, place->name.data)) {
         *ret = FILE_AGAIN;
         return NG_OK;
     }
     if (renameat2(place->dir, temp, place->dir, place->name.data, RENAME_EXCHANGE) != 0) {
         if (errno == ENOENT) {
             *ret = FILE_AGAIN; /* the file was removed */
+            return NG_OK;
+        }
+        if (errno == EBUSY) {
+            op->put = FILE_PUT_MOUNT; /* the next attempt writes in place */
+            *ret = FILE_AGAIN;
             return NG_OK;
         }
         /* File systems without exchange: the old file has just been compared. */
@@ -313,7 +316,7 @@ static int replace(struct file_op *op, struct file_place *place, const char *tem
         }
         return files_fail_os(op->call, errno, "save", place->path);
     }
-    if (is_as_read(op, place->dir, temp)) {
+    if (files_is_as_read(op, place->dir, temp)) {
         return NG_OK;
     }
     *ret = FILE_AGAIN;
@@ -357,7 +360,7 @@ static int put_new(struct file_op *op, struct file_place *place, const char *tem
         *ret = FILE_AGAIN;
         return NG_OK;
     }
-    return files_fail_os(op->call, errno, "create", place->path);
+    return files_fail_name(op->call, errno, "create", place, "");
 }
 
 /* Removes the temporary file, unless it is another program's save that could not be put back.
@@ -387,11 +390,15 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
         return call_no_memory(call);
     }
     int rc = files_make_parents(call, place);
+    files_choose_put(op, place);
     if (rc == NG_OK) {
         rc = write_temp(op, place, writing, complete);
     }
     if (rc != NG_OK) {
         return rc;
+    }
+    if (op->put != FILE_PUT_RENAME) {
+        return files_save_in_place(op, place, complete.data, ret);
     }
     files_op_enter(op, FILE_OP_SAVED);
     rc = place->exists ? replace(op, place, complete.data, ret)
@@ -408,6 +415,16 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
 
 /* ---- removing and moving */
 
+static int fail_rename(struct file_op *op, int error, const char *what,
+                       const struct file_place *place)
+{
+    if (error == EBUSY || error == EACCES || error == EPERM || error == EROFS) {
+        files_op_enter(op,
+                       FILE_OP_INTENDED); /* the system has refused it: nothing was renamed */
+    }
+    return files_fail_name(op->call, error, what, place, "");
+}
+
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret)
 {
     struct call *call = op->call;
@@ -416,7 +433,7 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     if (temp.data == NULL) {
         return call_no_memory(call);
     }
-    if (!is_as_read(op, place->dir, place->name.data)) {
+    if (!files_is_as_read(op, place->dir, place->name.data)) {
         files_op_enter(op, FILE_OP_INTENDED); /* a copy to another file system does not count */
         *ret = FILE_AGAIN;
         return NG_OK;
@@ -428,9 +445,9 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
             *ret = FILE_AGAIN;
             return NG_OK;
         }
-        return files_fail_os(call, errno, "remove", place->path);
+        return fail_rename(op, errno, "remove", place);
     }
-    if (!is_as_read(op, place->dir, temp.data)) {
+    if (!files_is_as_read(op, place->dir, temp.data)) {
         *ret = FILE_AGAIN;
         if (files_rename_new(place->dir, temp.data, place->dir, place->name.data) != 0 &&
             errno != EEXIST) {
@@ -482,6 +499,13 @@ static int move_across(struct file_op *op, enum file_saved *ret)
     return rc;
 }
 
+/* Names the folder that is not writable. */
+static int fail_move(struct file_op *op, int error)
+{
+    bool from = error == EBUSY || faccessat(op->place.dir, ".", W_OK, AT_EACCESS) != 0;
+    return fail_rename(op, error, "move", from ? &op->place : &op->target);
+}
+
 int files_rename(struct file_op *op, enum file_saved *ret)
 {
     struct call *call = op->call;
@@ -490,7 +514,7 @@ int files_rename(struct file_op *op, enum file_saved *ret)
     if (rc != NG_OK) {
         return rc;
     }
-    if (!is_as_read(op, op->place.dir, op->place.name.data)) {
+    if (!files_is_as_read(op, op->place.dir, op->place.name.data)) {
         *ret = FILE_AGAIN;
         return NG_OK;
     }
@@ -505,9 +529,9 @@ int files_rename(struct file_op *op, enum file_saved *ret)
             *ret = FILE_AGAIN;
             return NG_OK;
         }
-        return files_fail_os(call, errno, "move", op->place.path);
+        return fail_move(op, errno);
     }
-    if (!is_as_read(op, op->target.dir, op->target.name.data)) {
+    if (!files_is_as_read(op, op->target.dir, op->target.name.data)) {
         *ret = FILE_AGAIN; /* moved back, then checked again */
         if (files_rename_new(op->target.dir, op->target.name.data, op->place.dir,
                              op->place.name.data) != 0) {

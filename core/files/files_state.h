@@ -26,6 +26,7 @@
 #define FILES_TEMP_PREFIX ".notegate-"
 #define FILES_TEMP_WRITING ".new"   /* suffix while it is written */
 #define FILES_TEMP_COMPLETE ".tmp"  /* suffix once it is durable */
+#define FILES_TEMP_OLD ".old"       /* suffix of the old content, while a file is overwritten */
 #define FILES_BLOCK ((size_t)65536) /* bytes of one read */
 #define FILES_PATH_MAX 4096         /* the kernel's own limit */
 #define FILES_RETRIES_MAX 60        /* after saves of other programs; bounds the memory, too */
@@ -223,6 +224,10 @@ DIR *files_open_stream(int fd);
 /* Maps an errno to one sentence: the action that failed (`what`: "read"), the file, and a way
  * out. */
 int files_fail_os(struct call *call, int error, const char *what, struct ng_str path);
+/* The same for a step that makes or removes a name: names the folder if that is not writable.
+ * fact: what belongs before it, or "". */
+int files_fail_name(struct call *call, int error, const char *what,
+                    const struct file_place *place, const char *fact);
 int files_fail_missing(struct call *call, struct ng_str path);
 /* code: of the tool; 0: NG_ECONFLICT. */
 int files_fail_exists(struct call *call, struct ng_str path, int code, const char *command);
@@ -318,6 +323,8 @@ struct file_undo {
     struct ng_str inserted; /* as stored: UTF-8, or hex digits if `hex` */
     bool hex;
     struct ng_str former; /* NG_UNDO_MOVE */
+    struct ng_str agent;  /* made the change; absent in steps of earlier versions */
+    int64_t time_ms;
 };
 
 struct file_history {
@@ -325,11 +332,16 @@ struct file_history {
     struct file_undo items[NG_FILE_UNDO_MAX];
 };
 
+struct file_record;
+
 int files_history_read(struct call *call, const struct ng_doc *doc, struct file_history *ret);
 int files_history_write(struct call *call, const struct file_history *history,
                         struct ng_draft *next);
 /* Adds the step and drops the oldest ones beyond the limits. */
 void files_history_push(struct file_history *history, const struct file_undo *undo);
+/* The step is of the record's change: its id, hashes, agent and time. */
+void files_undo_sign(struct call *call, const struct file_record *record,
+                     struct file_undo *undo);
 /* The splice back from `after` to `before`. */
 int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
                     struct file_undo *ret);
@@ -479,6 +491,13 @@ enum file_op_stage {
     FILE_OP_ENDING = 3     /* the intent needs nothing more from this op */
 };
 
+/* How a new content gets to a name that exists. */
+enum file_put {
+    FILE_PUT_RENAME = 0, /* a new file takes the name */
+    FILE_PUT_LINKS = 1,  /* written in place: the file has several names */
+    FILE_PUT_MOUNT = 2   /* written in place: the file is a mount of its own */
+};
+
 struct file_op {
     struct task task; /* first */
     struct files *files;
@@ -488,6 +507,7 @@ struct file_op {
     int (*begin)(struct file_op *op);  /* first step of all */
     int (*locked)(struct file_op *op); /* first step with the locks held */
     enum file_op_stage stage;
+    enum file_put put;
     int commit_rc;
     int kept_rc; /* result of the call once the intent is dropped */
     struct result kept;
@@ -550,11 +570,31 @@ enum file_saved {
 struct ng_str files_temp_name(struct call *call, struct ng_str op, const char *ending);
 /* Writes op->next (or a copy of op->fd) to a temporary file and renames it to `place`. */
 int files_save(struct file_op *op, struct file_place *place, enum file_saved *ret);
+/* True if `name` is the file as the op has read it. */
+bool files_is_as_read(struct file_op *op, int dir, const char *name);
+/* Copies the bytes from `at` to `end`. block: FILES_BLOCK bytes of the caller. */
+int files_write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
+                      off_t end, char *block);
 /* Renames without replacing, on any file system: -1 with EEXIST. */
 int files_rename_new(int from_dir, const char *from, int to_dir, const char *to);
 /* Removes the file at `place`. */
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret);
 /* From op->place to op->target. */
 int files_rename(struct file_op *op, enum file_saved *ret);
+
+/* ---- files that keep their inode: files_in_place.c */
+
+/* Sets op->put for the open file at `place`. */
+void files_choose_put(struct file_op *op, const struct file_place *place);
+/* The temporary file of a save could not be made. */
+int files_fail_temp(struct file_op *op, const struct file_place *place, int error);
+/* Writes op->next into the open file. temp: the complete new content in the same folder; it is
+ * removed with the old content once the file is whole. */
+int files_save_in_place(struct file_op *op, struct file_place *place, const char *temp,
+                        enum file_saved *ret);
+/* Recovery: gives the file its old content back if it holds parts of `old` and `complete`, as
+ * a write that was cut off leaves it. *ret_restored: false if it holds anything else. */
+int files_restore(struct call *call, struct file_place *place, const char *old,
+                  const char *complete, bool *ret_restored);
 
 #endif

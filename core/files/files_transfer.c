@@ -49,22 +49,21 @@ static void transfer_plan(struct file_op *op)
     op->keep_mode = true;
     op->keep_owner = !op->transfer.keep;
     memset(&record->undo, 0, sizeof(record->undo));
-    record->undo.op = record->op;
     record->undo.inserted = ng_str_of("");
     memcpy(record->after, record->before, sizeof(record->after));
-    memcpy(record->undo.after, record->after, sizeof(record->after));
     if (op->transfer.keep) {
         record->kind = FILE_CHANGE_CREATE;
         record->undo.kind = NG_UNDO_CREATE;
         record->before[0] = '\0';
         record->real = op->target.real;
         record->space = to_space;
+        files_undo_sign(op->call, record, &record->undo);
         return;
     }
     record->kind = FILE_CHANGE_MOVE;
     record->undo.kind = NG_UNDO_MOVE;
     record->undo.former = op->place.real;
-    memcpy(record->undo.before, record->before, sizeof(record->before));
+    files_undo_sign(op->call, record, &record->undo);
     record->real = op->place.real;
     record->space = arena_copy(arena, ng_str_of(op->place.root->space));
     record->to = op->target.real;

@@ -5,6 +5,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "files_state.h"
 
 /* Files up to this size are read in advance. A larger one is read only if the history shows an
@@ -26,6 +27,32 @@ static int fail_changed(struct file_op *op)
                      "Another program changed the file %.*s after its last edit. Nothing was "
                      "undone; view the file and edit it instead.",
                      (int)path.len, path.data);
+}
+
+/* The last step is of another agent: undo takes back the caller's own changes. */
+static int check_author(struct file_op *op, const struct file_undo *last)
+{
+    struct call *call = op->call;
+    struct ng_str path = op->undo.path;
+    char time[RFC3339_SIZE];
+    if (last->agent.len == 0 || str_equal(last->agent, call->caller.agent)) {
+        return NG_OK;
+    }
+    rfc3339_write(last->time_ms, RFC3339_SECONDS, time);
+    int rc = call_fail(call, NG_ECONFLICT,
+                       "The last edit of %.*s is not yours: the agent %.*s made it at %s. "
+                       "Nothing was undone; view the file and edit it instead.",
+                       (int)path.len, path.data, (int)last->agent.len, last->agent.data, time);
+    struct ng_writer *details = call->pub.host->details(&call->pub);
+    if (details != NULL) {
+        json_object(details);
+        json_name(details, "changed_by");
+        json_string(details, last->agent);
+        json_name(details, "timestamp");
+        json_cstring(details, time);
+        json_end(details);
+    }
+    return rc;
 }
 
 static int undo_reply(struct file_op *op)
@@ -53,6 +80,32 @@ static int undo_reply(struct file_op *op)
     return op->undo.replied(&op->call->pub, kind, &now, op->undo_former, op->undo.user);
 }
 
+/* Makes the content before the edit `last`. stored: bytes of the history's texts. */
+static int undo_edit_plan(struct file_op *op, const struct file_undo *last, size_t stored)
+{
+    struct call *call = op->call;
+    struct file_record *record = &op->record;
+    record->kind = FILE_CHANGE_UNDO_EDIT;
+    if (op->present.data.data == NULL) {
+        op->undo_load = true;
+        op->relock = true;
+        return NG_ECONFLICT; /* no failure: retry with the content loaded */
+    }
+    int rc = call_count_bytes(call, op->present.data.len + stored);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = files_undo_apply(call, last, op->present.data, &op->next);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    files_hash(op->next, record->after);
+    if (record->after[0] == '\0') {
+        return call_no_memory(call);
+    }
+    return strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+}
+
 /* Runs under the history's lock, before the intent is written. */
 static int undo_peek(struct call *call, struct file_record *record,
                      const struct ng_doc *present, void *user)
@@ -77,6 +130,12 @@ static int undo_peek(struct call *call, struct file_record *record,
     if (last->kind != NG_UNDO_MOVE) {
         record->to = str_make(NULL, 0); /* an earlier attempt found a move */
     }
+    if (last->kind != NG_UNDO_MOVE) {
+        rc = check_author(op, last);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
         return undo_reply(op);
@@ -88,27 +147,10 @@ static int undo_peek(struct call *call, struct file_record *record,
             op->relock = true;
             return NG_ECONFLICT; /* no failure: retry with a lock on the former path */
         }
-        return undo_reply(op);
+        rc = check_author(op, last); /* after access to the former path was checked */
+        return rc != NG_OK ? rc : undo_reply(op);
     }
-    record->kind = FILE_CHANGE_UNDO_EDIT;
-    if (op->present.data.data == NULL) {
-        op->undo_load = true;
-        op->relock = true;
-        return NG_ECONFLICT; /* no failure: retry with the content loaded */
-    }
-    rc = call_count_bytes(call, op->present.data.len + present->text.len);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = files_undo_apply(call, last, op->present.data, &op->next);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    files_hash(op->next, record->after);
-    if (record->after[0] == '\0') {
-        return call_no_memory(call);
-    }
-    return strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+    return undo_edit_plan(op, last, present->text.len);
 }
 
 /* Resolves the former path of a move. The message does not reveal it to a caller without

@@ -179,7 +179,7 @@ int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
 {
     struct call *call = call_of(pub);
     call_fail(call, code, "%s", "");
-    call->staged.message = arena_copy(&call->arena, message);
+    call->staged.message = call_shorten(call, message, CALL_MESSAGE_MAX);
     if (call->staged.message.data == NULL) {
         call->staged.message = ng_str_of("out of memory while a failure was described");
     }
@@ -190,7 +190,7 @@ int host_fail_on_completion(struct ng_call *pub, int code, struct ng_str message
 {
     struct call *call = call_of(pub);
     call->after_rc = code;
-    call->after_text = arena_copy(&call->arena, message);
+    call->after_text = call_shorten(call, message, CALL_MESSAGE_MAX);
     if (call->after_text.data == NULL) {
         call->after_rc = NG_EINTERNAL;
         call->after_text = ng_str_of("out of memory while a failure was described");
@@ -215,7 +215,7 @@ int host_on_complete(struct ng_call *pub, ng_complete_fn *ended, void *user)
 static void host_set_hint(struct call *call, struct ng_str text)
 {
     struct ng_str none = {NULL, 0};
-    call->staged.hint = text.len > 0 ? arena_copy(&call->arena, text) : none;
+    call->staged.hint = text.len > 0 ? call_shorten(call, text, CALL_HINT_MAX) : none;
 }
 
 void host_hint(struct ng_call *pub, const char *format, ...)

@@ -368,6 +368,6 @@ struct ng_str host_day(struct ng_call *pub, int64_t time_ms)
 {
     struct call *call = call_of(pub);
     char date[RFC3339_DAY_SIZE];
-    journal_date(call->gateway->journal, time_ms, date);
+    journal_zone_day(time_ms, date);
     return arena_copy(&call->arena, ng_str_of(date));
 }

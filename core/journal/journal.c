@@ -373,12 +373,6 @@ bool journal_degraded(struct journal_front *front)
     return degraded;
 }
 
-void journal_date(const struct journal_front *front, int64_t time_ms,
-                  char date[RFC3339_DAY_SIZE])
-{
-    journal_zone_day(front == NULL ? NULL : front->zone, time_ms, date);
-}
-
 int journal_flush(struct journal_front *front, struct call *call)
 {
     int rc = front_wait(front, call, 0);
@@ -408,7 +402,7 @@ static int front_open_inner(struct journal_front *front, struct call *call,
                             const struct ng_journal *backend, const struct ng_conf *conf)
 {
     struct ng_str zone = config_text(front->gateway->config, "timezone");
-    int rc = journal_zone_open(zone, &front->zone);
+    int rc = journal_zone_use(zone);
     if (rc == NG_EINVAL) {
         return call_fail(call, rc, ZONE_UNKNOWN, (int)zone.len, zone.data);
     }
@@ -422,7 +416,7 @@ static int front_open_inner(struct journal_front *front, struct call *call,
         return rc != NG_OK ? rc : backend->open(&call->pub, conf, &front->db);
     }
     struct journal_documents *documents = NULL;
-    rc = journal_documents_open(call, front->store, front->zone, &documents);
+    rc = journal_documents_open(call, front->store, &documents);
     front->db = documents;
     front->inner = journal_documents_vtable();
     return rc;
@@ -441,7 +435,6 @@ static void front_free(struct journal_front *front)
     if (front->db != NULL) {
         front->inner->close(front->db);
     }
-    journal_zone_free(front->zone);
     pthread_cond_destroy(&front->rwlock);
     pthread_cond_destroy(&front->moved);
     pthread_cond_destroy(&front->wake);

@@ -51,9 +51,6 @@ const struct ng_journal *journal_vtable(struct journal_front *front, void **ret_
 int64_t journal_backlog(struct journal_front *front);
 /* True if the last delivery failed: "degraded" in /readyz. */
 bool journal_degraded(struct journal_front *front);
-/* The day in the journal's time zone; UTC without a journal. */
-void journal_date(const struct journal_front *front, int64_t time_ms,
-                  char date[RFC3339_DAY_SIZE]);
 /* Waits until all events committed before this call are delivered. NG_ETIMEOUT, NG_ECANCELLED,
  * NG_EUNAVAILABLE: the journal is unreachable. The call must be allowed to block. */
 int journal_flush(struct journal_front *front, struct call *call);

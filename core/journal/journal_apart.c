@@ -91,7 +91,7 @@ static int apart_add(struct apart *apart, const struct ng_entry *entry)
     if (date == NULL) {
         return call_no_memory(apart->call);
     }
-    journal_zone_day(apart->journal->zone, entry->time_ms, date);
+    journal_zone_day(entry->time_ms, date);
     int rc = apart_space(apart, entry->space, &generation);
     if (rc == NG_OK) {
         rc = journal_put(apart->call, JOURNAL_IN_DAY, generation->number, ng_str_of(date),

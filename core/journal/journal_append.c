@@ -120,7 +120,7 @@ static int journal_chunk_fill(struct journal_documents *journal, struct call *ca
         if (date == NULL) {
             return call_fail(call, NG_EINTERNAL, "out of memory for a delivery");
         }
-        journal_zone_day(journal->zone, entry->time_ms, date);
+        journal_zone_day(entry->time_ms, date);
         enum journal_place place = JOURNAL_IN_REFERENCES;
         if (entry->kind == NG_ENTRY_MEMORY) {
             place = JOURNAL_IN_MEMORY;

@@ -228,7 +228,7 @@ static int journal_trim_once(struct journal_documents *journal, struct call *cal
     /* The pointer may have moved, and kept generations must stay complete. */
     journal_generation_hold(space, &generation, &hold);
     char date[RFC3339_DAY_SIZE];
-    journal_zone_day(journal->zone, before_ms, date);
+    journal_zone_day(before_ms, date);
     struct ng_term terms[2] = {
         {.field = ng_str_of("gen"), .op = NG_TERM_EQ, .number = (double)generation.number},
     };

@@ -9,7 +9,6 @@
 
 #include "core/base/lock.h"
 #include "journal.h"
-#include "journal_zone.h"
 
 #define DELIVERY_PAGE NG_DELIVERY_MAX /* events of one read of the feed */
 /* Hexadecimal digits of a mark, and a NUL. */
@@ -42,7 +41,6 @@ struct journal_front {
     struct ng_journal functions;    /* the functions for plugins: wrappers of `inner` */
     const struct ng_journal *inner; /* of the module, or of the journal in documents */
     void *db;                       /* handle of `inner` */
-    struct journal_zone *zone;
     pthread_t thread;
     bool remote; /* a module with a health check: probe it while there is nothing to deliver */
 

@@ -19,14 +19,13 @@
 #define JOURNAL_CANDIDATES_SCORED 4000
 
 int journal_documents_open(struct call *call, struct store *store,
-                           const struct journal_zone *zone, struct journal_documents **ret)
+                           struct journal_documents **ret)
 {
     struct journal_documents *journal = alloc_zeroed(1, sizeof(*journal));
     if (journal == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
     journal->store = store;
-    journal->zone = zone;
     int rc = journal_declare(store, call);
     if (rc != NG_OK) {
         free(journal);
@@ -104,7 +103,7 @@ static int journal_timeline(void *user, struct ng_call *pub, const struct ng_tim
     char today[RFC3339_DAY_SIZE];
     struct ng_str date = timeline->date;
     if (date.len == 0) {
-        journal_zone_day(journal->zone, pub->host->now_ms(), today);
+        journal_zone_day(pub->host->now_ms(), today);
         date = ng_str_of(today);
     } else if (!rfc3339_is_day(date)) {
         return call_fail(call, NG_EINVAL, "`date` is '%.*s', it must be a day as YYYY-MM-DD",

@@ -29,7 +29,6 @@
 
 struct journal_documents {
     struct store *store;
-    const struct journal_zone *zone;
 };
 
 /* The present generation of a space, and the revision of its pointer. */
@@ -40,9 +39,9 @@ struct journal_generation {
     const struct ng_value *kept; /* {id: generation}: generations kept beside it; or NULL */
 };
 
-/* Declares the collections. Store and zone must outlive it. */
+/* Declares the collections. The store must outlive it. */
 int journal_documents_open(struct call *call, struct store *store,
-                           const struct journal_zone *zone, struct journal_documents **ret);
+                           struct journal_documents **ret);
 void journal_documents_close(struct journal_documents *journal);
 /* Its functions; their handle is the struct journal_documents. */
 const struct ng_journal *journal_documents_vtable(void);

@@ -14,6 +14,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "json_text.h"
 
 /* Up to this many members are compared pair by pair, more through a table. */
 #define MEMBERS_PAIRWISE 12
@@ -33,7 +34,8 @@ struct parser {
     bool kept;             /* the text lives as long as the arena */
     bool plain;            /* ... and has no white space but blanks */
     yajl_handle yajl;
-    const char *text; /* a copy in the arena, which strings without escapes point into */
+    const char *source; /* the text as it came */
+    const char *text;   /* a copy in the arena, which strings without escapes point into */
     size_t len;
     unsigned depth;
     unsigned depth_max;
@@ -48,7 +50,8 @@ struct parser {
 static int parser_fail(struct parser *parser, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* 0, which makes yajl stop. The first fault counts. */
+/* 0, which makes yajl stop. The first fault counts. Where JSON's grammar is kept, parsing goes
+ * on to the end in spite of it: the text may have its id there. */
 static int parser_fail(struct parser *parser, size_t offset, const char *format, ...)
 {
     va_list args;
@@ -126,70 +129,35 @@ static bool is_in_text(const struct parser *parser, const char *at)
            (uintptr_t)at <= (uintptr_t)(parser->text + parser->len);
 }
 
-static int hex_of(const char *at)
-{
-    int value = 0;
-    for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        int digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-        value = value * 16 + digit;
-    }
-    return value;
-}
-
-/* The offset of the first \u escape of half a surrogate pair between the quotes, or `end`.
- * yajl has checked that every escape is complete. */
-static size_t find_lone_surrogate(const char *text, size_t at, size_t end)
-{
-    while (at < end) {
-        const char *escape = memchr(text + at, '\\', end - at);
-        if (escape == NULL) {
-            break;
-        }
-        at = (size_t)(escape - text);
-        if (text[at + 1] != 'u') {
-            at += 2;
-            continue;
-        }
-        int unit = hex_of(text + at + 2);
-        if (unit < 0xd800 || unit > 0xdfff) {
-            at += 6;
-            continue;
-        }
-        bool paired = unit < 0xdc00 && at + 12 <= end && text[at + 6] == '\\' &&
-                      text[at + 7] == 'u' && (hex_of(text + at + 8) & 0xfc00) == 0xdc00;
-        if (!paired) {
-            return at;
-        }
-        at += 12;
-    }
-    return end;
-}
-
 /* The string yajl has just read: as it is in the text, or a copy where it had escapes. */
-static int parser_string(struct parser *parser, const unsigned char *bytes, size_t len,
-                         struct ng_str *ret)
+static struct ng_str parser_string(struct parser *parser, const unsigned char *bytes,
+                                   size_t len)
 {
-    const char *data = (const char *)bytes;
-    if (!is_in_text(parser, data)) {
-        size_t end = yajl_get_bytes_consumed(parser->yajl) - 1;
-        size_t start = parser->last;
-        while (parser->text[start] != '"') {
-            start++; /* white space, a comma or a colon */
-        }
-        size_t lone = find_lone_surrogate(parser->text, start + 1, end);
-        if (lone < end) {
-            return parser_fail(parser, lone, "the escape %.6s is half of a surrogate pair",
-                               parser->text + lone);
-        }
-        *ret = arena_copy(parser->arena, str_make(data, len));
-        if (ret->data == NULL) {
-            longjmp(parser->out_of_memory, 1);
-        }
+    struct ng_str text = str_make((const char *)bytes, len);
+    if (is_in_text(parser, text.data)) {
+        return text;
+    }
+    text = arena_copy(parser->arena, text);
+    if (text.data == NULL) {
+        longjmp(parser->out_of_memory, 1);
+    }
+    return text;
+}
+
+/* Of a string with escapes: refuses half a surrogate pair. */
+static int parser_check_escapes(struct parser *parser)
+{
+    size_t end = yajl_get_bytes_consumed(parser->yajl) - 1;
+    size_t start = parser->last;
+    while (parser->text[start] != '"') {
+        start++; /* white space, a comma or a colon */
+    }
+    size_t lone = json_find_lone_surrogate(parser->source, start + 1, end);
+    if (lone == end) {
         return 1;
     }
-    *ret = str_make(data, len);
-    return 1;
+    return parser_fail(parser, lone, "the escape %.*s is half of a surrogate pair",
+                       (int)JSON_ESCAPE_LEN, parser->source + lone);
 }
 
 static int on_null(void *context)
@@ -212,19 +180,21 @@ static int on_number(void *context, const char *digits, size_t len)
 
 static int on_string(void *context, const unsigned char *bytes, size_t len)
 {
-    struct ng_str text;
-    if (!parser_string(context, bytes, len, &text)) {
+    struct parser *parser = context;
+    struct ng_str text = parser_string(parser, bytes, len);
+    if (parser->kept && !is_in_text(parser, text.data) && !parser_check_escapes(parser)) {
         return 0;
     }
-    parser_add(context, NG_TYPE_STRING)->text = text;
+    parser_add(parser, NG_TYPE_STRING)->text = text;
     return 1;
 }
 
 static int on_key(void *context, const unsigned char *bytes, size_t len)
 {
     struct parser *parser = context;
-    if (!parser_string(parser, bytes, len, &parser->key)) {
-        return 0;
+    parser->key = parser_string(parser, bytes, len);
+    if (!is_in_text(parser, parser->key.data)) {
+        (void)parser_check_escapes(parser); /* replaced, two names may become one */
     }
     parser->last = yajl_get_bytes_consumed(parser->yajl);
     return 1;
@@ -329,8 +299,9 @@ static int on_end_map(void *context)
     if (is_in_text(parser, found->key.data)) {
         offset = (size_t)(found->key.data - parser->text) - 1;
     }
-    return parser_fail(parser, offset, "member \"%.*s\"%s occurs twice", (int)shown.len,
-                       shown.data, shown.len < found->key.len ? "..." : "");
+    (void)parser_fail(parser, offset, "member \"%.*s\"%s occurs twice", (int)shown.len,
+                      shown.data, shown.len < found->key.len ? "..." : "");
+    return 1;
 }
 
 /* ---- faults ---- */
@@ -473,6 +444,7 @@ static void parser_copy(struct parser *parser, struct ng_str text)
         memcpy(copy, text.data, text.len);
     }
     copy[text.len] = '\n';
+    json_replace_lone_surrogates(copy, text.len);
     parser->text = copy;
 }
 
@@ -485,16 +457,18 @@ static void parser_run(struct parser *parser, struct ng_str text)
         (void)snprintf(parser->fault.message, sizeof(parser->fault.message), "out of memory");
         return;
     }
-    if (!check_text(parser, text)) {
-        return;
+    bool is_text = check_text(parser, text);
+    if (!is_text) {
+        text.len = parser->fault.offset; /* the part before the fault */
     }
     size_t end = text.len;
+    parser->source = text.data;
     if (parser->kept) {
         parser->text = text.data;
         parser->plain = !has_line_ends(text);
     } else {
         parser_copy(parser, text);
-        end++;
+        end += is_text;
     }
     parser->len = text.len;
     parser->yajl = yajl_alloc(&json_callbacks, &memory, parser);
@@ -532,6 +506,7 @@ static int parser_parse(struct parser *parser, struct ng_str text, const struct 
     parser->arena->oom = parser->arena->oom || parser->fault.code == NG_EINTERNAL;
     if (error != NULL) {
         *error = parser->fault;
+        error->partial = parser->fault.code == NG_EJSON ? parser->root : NULL;
         locate(error, text);
     }
     return parser->fault.code;
@@ -554,44 +529,4 @@ int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
     int rc = parser_parse(&parser, text, ret, error);
     arena_done(&scratch);
     return rc;
-}
-
-/* Behind the quote that ends the string which `at` is in, or the piece's end. */
-static size_t string_end(struct json_counter *counter, struct ng_str text, size_t at)
-{
-    while (at < text.len) {
-        if (text.len - at >= sizeof(uint64_t) && !counter->is_escaped) {
-            uint64_t word = str_word(text.data + at);
-            uint64_t marks = str_word_mark(word, '"') | str_word_mark(word, '\\');
-            if (marks == 0) {
-                at += sizeof(word);
-                continue;
-            }
-            at += str_word_first(marks);
-        }
-        char c = text.data[at++];
-        if (counter->is_escaped) {
-            counter->is_escaped = false;
-        } else if (c == '"') {
-            counter->in_string = false;
-            return at;
-        } else {
-            counter->is_escaped = c == '\\';
-        }
-    }
-    return at;
-}
-
-void json_count_piece(struct json_counter *counter, struct ng_str piece)
-{
-    size_t at = 0;
-    while (at < piece.len) {
-        if (counter->in_string) {
-            at = string_end(counter, piece, at);
-            continue;
-        }
-        char c = piece.data[at++];
-        counter->in_string = c == '"';
-        counter->separators += c == ',' || c == '[' || c == '{';
-    }
 }

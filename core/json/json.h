@@ -28,6 +28,10 @@ struct json_error {
     size_t line;       /* from 1 */
     size_t column;     /* in characters, from 1 */
     char message[200]; /* one sentence without position: "member \"a\" occurs twice" */
+    /* NG_EJSON: what was read, of which only whole values hold; NULL: nothing. That is all
+     * before the fault, and the whole text if its grammar is right (a doubled member, a name
+     * that is refused). */
+    const struct ng_value *partial;
 };
 
 #define JSON_DEPTH_DEFAULT 128 /* limits.depth; the outermost value is at depth 1 */
@@ -46,18 +50,23 @@ static inline size_t json_counted_values(const struct json_counter *counter)
 
 /*
  * One JSON text (RFC 8259), nothing after it but white space. Refused: doubled members, bad or
- * overlong UTF-8, lone surrogates (raw or escaped), a byte order mark, form feed, deeper than
- * `depth`, empty text. The choices for the `i_` files of the parsing suite are listed in
- * core/README.md.
+ * overlong UTF-8, encoded surrogates, a byte order mark, form feed, deeper than `depth`, empty
+ * text; a name with the escape of a lone surrogate, which in a value becomes U+FFFD (also in
+ * the `text` of the containers around it). The choices for the `i_` files of the parsing suite
+ * are listed in core/README.md.
  */
 int json_parse(struct arena *arena, struct ng_str text, unsigned depth,
                const struct ng_value **ret, struct json_error *error);
 
 /* The same of an object or array in a text that lives as long as the arena and does not change:
- * its tree points into it, and the parser's own memory is not left in the arena.
+ * its tree points into it, and the parser's own memory is not left in the arena. A lone
+ * surrogate is refused in values too.
  * Containers are printed as they came, if that is without line ends and tabs. */
 int json_parse_kept(struct arena *arena, struct ng_str text, unsigned depth,
                     const struct ng_value **ret, struct json_error *error);
+
+/* The text behind a byte order mark, which clients may send though JSON has none. */
+struct ng_str json_skip_mark(struct ng_str text);
 
 const struct ng_value *json_get_str(const struct ng_value *object, struct ng_str name);
 static inline const struct ng_value *json_get(const struct ng_value *object, const char *name)
@@ -90,6 +99,9 @@ bool json_equal(const struct ng_value *a, const struct ng_value *b);
 /* <0, 0, >0; exact for numbers of any length and exponents up to +-10^9. */
 int json_compare_numbers(struct ng_str a, struct ng_str b);
 bool json_is_integer(const struct ng_value *number);
+/* Removes the members that are null, also inside. True: there were some; the containers around
+ * them have no text then. */
+bool json_drop_nulls(struct ng_value *value);
 /* A copy of the whole tree in another arena. NULL: out of memory. */
 struct ng_value *json_clone(struct arena *arena, const struct ng_value *value);
 /* Compact text. */

@@ -215,6 +215,28 @@ uint64_t json_hash(const struct ng_value *value)
     }
 }
 
+bool json_drop_nulls(struct ng_value *value)
+{
+    bool dropped = false;
+    struct ng_value **at = &value->first;
+    while (*at != NULL) {
+        struct ng_value *child = *at;
+        if (child->type == NG_TYPE_NULL && value->type == NG_TYPE_OBJECT) {
+            *at = child->next;
+            value->count--;
+            dropped = true;
+        } else {
+            dropped = json_drop_nulls(child) || dropped;
+            at = &child->next;
+        }
+    }
+    if (dropped) {
+        value->text = str_make(NULL, 0);
+        value->printed = false;
+    }
+    return dropped;
+}
+
 struct ng_value *json_clone(struct arena *arena, const struct ng_value *value)
 {
     struct ng_value *copy = arena_alloc(arena, sizeof(*copy));

@@ -39,9 +39,20 @@ void schema_free(struct schema *schema);
  */
 int schema_check(const struct schema *schema, const struct ng_value *value, struct arena *arena,
                  struct violations *violations);
-/* Takes members out of the value that are null where their schema refuses null and that are not
- * required. True: it did; the text that the value came as is then not its text any more. */
-bool schema_drop_nulls(const struct schema *schema, struct ng_value *value,
-                       struct arena *arena);
+/* Limits of schema_fit(), and names that it takes out. */
+struct schema_leniency {
+    unsigned depth; /* of the whole value with what is decoded, as limits.depth; from 1 */
+    /* Members that clients add to the outermost object, lent; they go where it refuses members
+     * that it does not name, and names none of theirs. */
+    const struct ng_str *ignored;
+    size_t ignored_count;
+};
+/* For a value that schema_check() refused: takes out members that are null where their schema
+ * refuses null and that are not required, and those to be ignored; decodes texts where the
+ * schema admits no text: JSON of a list or object that then fits, a number, true, false. All
+ * else stays as it is. True: the value has changed, and the text that it came as is not its
+ * text any more; check it again. Memory of the arena. */
+bool schema_fit(const struct schema *schema, struct ng_value *value, struct arena *arena,
+                const struct schema_leniency *leniency);
 
 #endif

@@ -36,8 +36,23 @@ unsigned schema_types_of(const struct ng_value *value)
     }
 }
 
-static bool assert_type(struct schema_checker *checker, const struct schema_rule *rule,
-                        const struct schema_place *place)
+/* A list of one is easily given as its item: then it is shown as a list. */
+static bool is_item_of(struct schema_checker *checker, const struct schema_node *node,
+                       const struct ng_value *value)
+{
+    const struct schema_rule *items = node->by_keyword[SCHEMA_ITEMS];
+    struct schema_place place = {.value = value, .step = SCHEMA_STEP_ROOT};
+    if (items == NULL || value->type == NG_TYPE_NULL || value->type == NG_TYPE_ARRAY) {
+        return false;
+    }
+    checker->silent++;
+    bool fits = schema_check_node(checker, items->node, &place, NULL);
+    checker->silent--;
+    return fits;
+}
+
+static bool assert_type(struct schema_checker *checker, const struct schema_node *node,
+                        const struct schema_rule *rule, const struct schema_place *place)
 {
     if ((rule->types & schema_types_of(place->value)) != 0) {
         return true;
@@ -46,6 +61,11 @@ static bool assert_type(struct schema_checker *checker, const struct schema_rule
         return false;
     }
     struct ng_str text = schema_text_types(checker, rule->types);
+    if ((rule->types & SCHEMA_ARRAY) != 0 && is_item_of(checker, node, place->value)) {
+        struct ng_str item = schema_text_value(checker, place->value);
+        return schema_fail(checker, place, "type", described, "%.*s ([%.*s])", (int)text.len,
+                           text.data, (int)item.len, item.data);
+    }
     return schema_fail(checker, place, "type", described, "%.*s", (int)text.len, text.data);
 }
 
@@ -363,7 +383,7 @@ bool schema_assert(struct schema_checker *checker, const struct schema_node *nod
     enum ng_type type = place->value->type;
     switch (rule->keyword) {
     case SCHEMA_TYPE:
-        return assert_type(checker, rule, place);
+        return assert_type(checker, node, rule, place);
     case SCHEMA_ENUM:
         return assert_enum(checker, rule, place);
     case SCHEMA_CONST:

@@ -13,7 +13,8 @@
 
 #define SHOWN_BYTES 60    /* of a string or a value */
 #define SENTENCE_MAX 2048 /* of "expected" and "got" */
-#define PATH_MAX_BYTES ((size_t)16 * 1024)
+#define PATH_MAX_BYTES 1024
+#define PATH_SHOWN_BYTES 200
 #define CHOICES_SHOWN 24
 #define REF_HOPS_MAX 16
 
@@ -26,33 +27,64 @@ static const struct {
     {SCHEMA_NULL, "null"},
 };
 
+static unsigned types_of_all(const struct ng_value *values)
+{
+    unsigned types = 0;
+    for (const struct ng_value *item = values->first; item != NULL; item = item->next) {
+        types |= schema_types_of(item);
+    }
+    return types;
+}
+
+static unsigned types_admitted(const struct schema_node *node, unsigned hops);
+
+/* Of allOf: those that every branch admits; of anyOf and oneOf: those that one does. */
+static unsigned types_of_branches(const struct schema_rule *rule, unsigned hops)
+{
+    bool all = rule->keyword == SCHEMA_ALL_OF;
+    unsigned types = all ? SCHEMA_ANY : 0;
+    for (size_t i = 0; i < rule->count; i++) {
+        unsigned own = types_admitted(rule->entries[i].node, hops + 1);
+        types = all ? types & own : types | own;
+    }
+    return types;
+}
+
+static unsigned types_admitted(const struct schema_node *node, unsigned hops)
+{
+    unsigned types = node->value->type == NG_TYPE_FALSE ? 0 : SCHEMA_ANY;
+    if (hops >= REF_HOPS_MAX) {
+        return types;
+    }
+    for (const struct schema_rule *rule = node->rules; rule != NULL; rule = rule->next) {
+        switch (rule->keyword) {
+        case SCHEMA_TYPE:
+            types &= rule->types;
+            break;
+        case SCHEMA_CONST:
+            types &= schema_types_of(rule->value);
+            break;
+        case SCHEMA_ENUM:
+            types &= types_of_all(rule->value);
+            break;
+        case SCHEMA_REF:
+            types &= types_admitted(rule->node, hops + 1);
+            break;
+        case SCHEMA_ALL_OF:
+        case SCHEMA_ANY_OF:
+        case SCHEMA_ONE_OF:
+            types &= types_of_branches(rule, hops);
+            break;
+        default:
+            break;
+        }
+    }
+    return types;
+}
+
 unsigned schema_types_admitted(const struct schema_node *node)
 {
-    for (int hops = 0; node != NULL && hops < REF_HOPS_MAX; hops++) {
-        const struct schema_rule *rule = node->by_keyword[SCHEMA_TYPE];
-        if (rule != NULL) {
-            return rule->types;
-        }
-        rule = node->by_keyword[SCHEMA_CONST];
-        if (rule != NULL) {
-            return schema_types_of(rule->value);
-        }
-        rule = node->by_keyword[SCHEMA_ENUM];
-        if (rule != NULL) {
-            unsigned types = 0;
-            for (const struct ng_value *item = rule->value->first; item != NULL;
-                 item = item->next) {
-                types |= schema_types_of(item);
-            }
-            return types;
-        }
-        rule = node->by_keyword[SCHEMA_REF];
-        if (rule == NULL) {
-            return 0;
-        }
-        node = rule->node;
-    }
-    return 0;
+    return types_admitted(node, 0);
 }
 
 static void print_token(struct buf *buf, struct ng_str name)
@@ -212,6 +244,11 @@ static void add_violation(struct schema_checker *checker, const struct schema_pl
     buf_init(&path, PATH_MAX_BYTES);
     path.oom = &checker->arena->oom;
     schema_print_path(&path, place);
+    struct ng_str shown = utf8_cut(buf_str(&path), PATH_SHOWN_BYTES);
+    if (shown.len < path.len) {
+        buf_cut(&path, shown.len);
+        buf_add_c(&path, "...");
+    }
     violation->path = take_text(checker, &path);
     violation->expected = expected;
     violation->got = got;
@@ -331,7 +368,7 @@ bool schema_fail_missing(struct schema_checker *checker, const struct schema_nod
     if (!schema_records(checker)) {
         return false;
     }
-    unsigned types = 0;
+    unsigned types = SCHEMA_ANY;
     const struct schema_rule *choices = NULL;
     if (entry != NULL) {
         types = schema_types_admitted(entry->node);
@@ -345,7 +382,7 @@ bool schema_fail_missing(struct schema_checker *checker, const struct schema_nod
             values[count++] = item;
         }
         expected = schema_text_choices(checker, values, count);
-    } else if (types != 0) {
+    } else if (types != SCHEMA_ANY) {
         expected = schema_text_types(checker, types);
     }
     if (because.data != NULL) {
@@ -397,7 +434,7 @@ bool schema_fail_branches(struct schema_checker *checker, const struct schema_ru
     const struct schema_node *only = NULL;
     for (size_t i = 0; i < rule->count; i++) {
         unsigned types = schema_types_admitted(rule->entries[i].node);
-        bool admits = types == 0 || (types & mine) != 0;
+        bool admits = (types & mine) != 0;
         all |= types;
         if (admits) {
             only = rule->entries[i].node;
@@ -409,7 +446,7 @@ bool schema_fail_branches(struct schema_checker *checker, const struct schema_ru
         return schema_fail(checker, place, keyword, none, "%.*s", (int)text.len, text.data);
     }
     /* The type selects one branch: its errors are the errors. */
-    if (admitting == 1 && schema_types_admitted(only) != 0) {
+    if (admitting == 1 && schema_types_admitted(only) != SCHEMA_ANY) {
         return schema_check_node(checker, only, place, NULL) && false;
     }
     return schema_fail(checker, place, keyword, none, "one of the allowed forms");

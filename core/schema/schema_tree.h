@@ -77,7 +77,8 @@ enum schema_types {
     SCHEMA_NUMBER = 8,
     SCHEMA_STRING = 16,
     SCHEMA_ARRAY = 32,
-    SCHEMA_OBJECT = 64
+    SCHEMA_OBJECT = 64,
+    SCHEMA_ANY = 127
 };
 
 /* A base URI and the schema it names. */
@@ -233,7 +234,7 @@ static inline int schema_by_name(const void *a, const void *b)
     const struct schema_entry *right = b;
     return str_compare(left->name, right->name);
 }
-/* The types a schema admits as far as its type, const, enum and $ref tell; 0: unknown. */
+/* The types a schema admits as far as type, const, enum, $ref, allOf, anyOf and oneOf tell. */
 unsigned schema_types_admitted(const struct schema_node *node);
 const struct schema_entry *schema_find(const struct schema_rule *properties,
                                        struct ng_str name);

@@ -76,6 +76,8 @@ bool editor_is_crlf(struct ng_str text, size_t at);
  * `like`, or `crlf` if it has no lines. {NULL, 0}: out of memory. */
 struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct ng_str like,
                                bool crlf);
+/* True if the text has lines, and each CR and each LF is part of a CRLF. */
+bool editor_all_crlf(struct ng_str text);
 /* The text for a search: `text` itself, or a copy with LF for CRLF if the needle has several
  * lines without CR. {NULL, 0}: out of memory. */
 struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_str needle);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* file_editor_edit.c - the commands create, str_replace, insert, undo_edit, copy, move. */
+#include <stdio.h>
 #include <string.h>
 
+#include "core/base/text/text_near.h"
 #include "file_editor.h"
 
 #define REVIEW                                                                                 \
@@ -123,7 +125,24 @@ int editor_create(struct ng_call *call, struct editor_job *job)
 
 /* ---- str_replace */
 
-/* The message has the first lines of all occurrences as JSON: "[1,4]". */
+static int fail_absent(struct ng_call *call, const struct editor_job *job, struct ng_str text)
+{
+    char note[TEXT_NEAR_NOTE_SIZE];
+    int rc =
+        ng_fail(call, NG_EFAILED,
+                "No replacement was performed, old_str `%.*s` did not appear verbatim in "
+                "%.*s.",
+                (int)job->old_str.len, job->old_str.data, (int)job->path.len, job->path.data);
+    if (text_near(text, job->old_str, "old_str", note)) {
+        call->host->hint(call, "%s", note);
+    }
+    return rc;
+}
+
+/* Lines of occurrences told. */
+#define AMBIGUOUS_SHOWN 10
+
+/* The message has the first lines of the occurrences as JSON: "[1,4]". */
 static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
                           struct ng_str text)
 {
@@ -131,6 +150,8 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
     struct ng_writer *lines = host->json_writer(call);
     size_t line = 1;
     size_t counted = 0;
+    size_t count = 0;
+    char more[40] = "";
     if (lines == NULL) {
         return ng_fail(call, NG_EINTERNAL, "Out of memory while searching %.*s.",
                        (int)job->path.len, job->path.data);
@@ -138,16 +159,22 @@ static int fail_ambiguous(struct ng_call *call, const struct editor_job *job,
     host->json_array(lines);
     for (size_t at = str_find(text, job->old_str, 0); at != SIZE_MAX;
          at = str_find(text, job->old_str, at + job->old_str.len)) {
+        if (++count > AMBIGUOUS_SHOWN) {
+            continue;
+        }
         line += editor_count(str_make(text.data + counted, at - counted), '\n');
         counted = at;
         host->json_int(lines, (int64_t)line);
     }
     host->json_end(lines);
+    if (count > AMBIGUOUS_SHOWN) {
+        (void)snprintf(more, sizeof(more), " and %zu more", count - AMBIGUOUS_SHOWN);
+    }
     struct ng_str list = host->json_result(lines);
     return ng_fail(call, NG_EFAILED,
                    "No replacement was performed. Multiple occurrences of old_str `%.*s` in "
-                   "lines %.*s. Please ensure it is unique",
-                   (int)job->old_str.len, job->old_str.data, (int)list.len, list.data);
+                   "lines %.*s%s. Please ensure it is unique",
+                   (int)job->old_str.len, job->old_str.data, (int)list.len, list.data, more);
 }
 
 /* Replaces `old`, a part of the file's text, by `put` ({NULL, 0}: out of memory), in the draft
@@ -191,7 +218,7 @@ static int replace_at(struct ng_call *call, const struct ng_file *present,
 {
     struct ng_str path = job->path;
     struct ng_str put = job->new_str;
-    struct ng_str made;
+    struct ng_str made = STR_NONE;
     size_t bom = editor_bom(present->data);
     struct ng_str text = {present->data.data + bom, present->data.len - bom};
     size_t at = (size_t)(old.data - text.data);
@@ -212,8 +239,7 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
                       struct ng_draft *next, void *user)
 {
     const struct editor_job *job = user;
-    struct ng_str path = job->path;
-    struct ng_str text;
+    struct ng_str text = STR_NONE;
     int rc = editor_editable(call, present, job, &text);
     if (rc != NG_OK) {
         return rc;
@@ -228,10 +254,7 @@ static int replace_fn(struct ng_call *call, const struct ng_file *present,
     }
     size_t hit = str_find(folded, job->old_str, 0);
     if (hit == SIZE_MAX) {
-        return ng_fail(call, NG_EFAILED,
-                       "No replacement was performed, old_str `%.*s` did not appear verbatim "
-                       "in %.*s.",
-                       (int)job->old_str.len, job->old_str.data, (int)path.len, path.data);
+        return fail_absent(call, job, folded);
     }
     size_t behind = hit + job->old_str.len;
     if (str_find(folded, job->old_str, behind) != SIZE_MAX) {
@@ -256,8 +279,8 @@ static int insert_fn(struct ng_call *call, const struct ng_file *present, struct
 {
     const struct editor_job *job = user;
     const struct ng_host *host = call->host;
-    struct ng_str text;
-    struct ng_str made;
+    struct ng_str text = STR_NONE;
+    struct ng_str made = STR_NONE;
     int rc = editor_editable(call, present, job, &text);
     if (rc != NG_OK) {
         return rc;

@@ -58,6 +58,16 @@ struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct 
 
 /* ---- searching */
 
+bool editor_all_crlf(struct ng_str text)
+{
+    size_t lines = 0;
+    for (size_t at = str_find(text, ng_str_of("\r\n"), 0); at != SIZE_MAX;
+         at = str_find(text, ng_str_of("\r\n"), at + 2)) {
+        lines++;
+    }
+    return lines > 0 && editor_count(text, '\n') == lines && editor_count(text, '\r') == lines;
+}
+
 struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_str needle)
 {
     if (memchr(needle.data, '\r', needle.len) != NULL ||

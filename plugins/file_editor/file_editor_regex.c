@@ -26,6 +26,8 @@ struct regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
+    struct ng_str new_str;
+    bool folded; /* the text has LF for CRLF, and so has `new_str` */
     struct buf out;
     size_t first_at, first_len; /* the first replacement, in `out` */
     size_t count;
@@ -115,7 +117,7 @@ static long regex_reference(struct regex *regex, struct ng_str new_str, size_t a
 /* Appends new_str with its references replaced. */
 static int regex_expand(struct regex *regex, struct ng_str text)
 {
-    struct ng_str new_str = regex->job->new_str;
+    struct ng_str new_str = regex->new_str;
     int rc = NG_OK;
     size_t at = 0;
     while (rc == NG_OK && at < new_str.len) {
@@ -286,24 +288,70 @@ static int regex_compile(struct regex *regex)
     return NG_OK;
 }
 
+static bool regex_names_cr(struct ng_str pattern)
+{
+    static const char *const names[] = {"\r", "\\r", "\\x0d", "\\x0D"};
+    bool found = false;
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        found = found || str_find(pattern, ng_str_of(names[i]), 0) != SIZE_MAX;
+    }
+    return found;
+}
+
+/* PCRE2 has no line end that is LF or CRLF and not CR. So a file whose lines all end in CRLF is
+ * searched as if they ended in LF, and the result has CRLF again. */
+static int regex_search(struct regex *regex, struct ng_str text)
+{
+    struct ng_call *call = regex->call;
+    const struct editor_job *job = regex->job;
+    struct ng_str lf = ng_str_of("\n");
+    regex->new_str = job->new_str;
+    regex->folded = editor_all_crlf(text);
+    if (regex->folded) {
+        struct ng_str folded = editor_folded(call, text, lf);
+        regex->new_str = editor_folded(call, job->new_str, lf);
+        if (folded.data == NULL || regex->new_str.data == NULL) {
+            return regex_fail_memory(regex);
+        }
+        int rc = regex_run(regex, folded);
+        if (rc != NG_OK || regex->count > 0 || !regex_names_cr(job->pattern)) {
+            return rc;
+        }
+        regex->folded = false; /* the pattern means the bytes */
+        regex->new_str = job->new_str;
+        buf_clear(&regex->out);
+    }
+    return regex_run(regex, text);
+}
+
 static int regex_finish(struct regex *regex, struct ng_str bom, struct ng_draft *next)
 {
     struct ng_call *call = regex->call;
     const struct ng_host *host = call->host;
     struct ng_str path = regex->job->path;
-    struct ng_str made = str_or(buf_str(&regex->out), ng_str_of(""));
+    struct ng_str out = str_or(buf_str(&regex->out), ng_str_of(""));
+    struct ng_str made = out;
+    if (regex->folded) {
+        made = editor_with_ends(call, out, str_make(NULL, 0), true);
+    }
+    if (made.data == NULL) {
+        return regex_fail_memory(regex);
+    }
     struct ng_str pieces[] = {bom, made};
-    int rc = host->draft_text(next, pieces, NG_COUNT(pieces));
+    int rc = editor_producible(call, regex->job, bom.len + made.len, str_make(NULL, 0));
+    if (rc == NG_OK) {
+        rc = host->draft_text(next, pieces, NG_COUNT(pieces));
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str first = {made.data + regex->first_at, regex->first_len};
+    struct ng_str first = {out.data + regex->first_at, regex->first_len};
     return editor_reply_snippet(
         call,
         host->format(call, "The file %.*s has been edited, %zu replacement%s made. ",
                      (int)path.len, path.data, regex->count, regex->count == 1 ? "" : "s"),
         host->format(call, "a snippet of %.*s", (int)path.len, path.data), made,
-        editor_count(str_make(made.data, regex->first_at), '\n'), editor_count(first, '\n') + 1,
+        editor_count(str_make(out.data, regex->first_at), '\n'), editor_count(first, '\n') + 1,
         "Review the changes and make sure they are as expected. Edit the file again if "
         "necessary.");
 }
@@ -328,7 +376,7 @@ static int regex_fn(struct ng_call *call, const struct ng_file *present, struct 
         rc = regex_compile(&regex);
     }
     if (rc == NG_OK) {
-        rc = regex_run(&regex, text);
+        rc = regex_search(&regex, text);
     }
     if (rc == NG_OK && regex.count == 0) {
         rc = ng_fail(call, NG_EFAILED,

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/base/text/text_near.h"
 #include "notebook.h"
 #include "notebook_text.h"
 
@@ -42,14 +43,26 @@ static int notebook_reply_named(struct ng_call *call, struct ng_str before, stru
     return call->host->reply_parts(call, pieces, NG_COUNT(pieces));
 }
 
+/* "What 'text' not found in notebook 'name'", with the nearest place as a hint. */
+static int notebook_fail_absent(struct ng_call *call, const struct notebook_write *write,
+                                const char *what, struct ng_str wanted, struct ng_str text)
+{
+    char note[TEXT_NEAR_NOTE_SIZE];
+    const struct ng_str pieces[] = {ng_str_of(what), wanted,
+                                    ng_str_of("' not found in notebook '"), write->name,
+                                    ng_str_of("'")};
+    int rc = notebook_fail(call, NG_EFAILED, pieces, NG_COUNT(pieces));
+    if (text_near(text, wanted, write->by_text ? "insertLine" : "oldStr", note)) {
+        call->host->hint(call, "%s", note);
+    }
+    return rc;
+}
+
 static int notebook_replace(struct ng_call *call, const struct notebook_write *write,
                             struct ng_str text, struct notebook_splice *splice)
 {
     if (!notebook_find(text, write->old_text, &splice->at)) {
-        const struct ng_str pieces[] = {ng_str_of("String '"), write->old_text,
-                                        ng_str_of("' not found in notebook '"), write->name,
-                                        ng_str_of("'")};
-        return notebook_fail(call, NG_EFAILED, pieces, NG_COUNT(pieces));
+        return notebook_fail_absent(call, write, "String '", write->old_text, text);
     }
     splice->removed = write->old_text.len;
     splice->inserted = write->new_text;
@@ -69,10 +82,7 @@ static int notebook_insert_place(struct ng_call *call, const struct notebook_wri
         }
         /* Models often send numbers as strings. */
         if (!notebook_integer(write->line_text, &number)) {
-            const struct ng_str pieces[] = {ng_str_of("Text '"), write->line_text,
-                                            ng_str_of("' not found in notebook '"), write->name,
-                                            ng_str_of("'")};
-            return notebook_fail(call, NG_EFAILED, pieces, NG_COUNT(pieces));
+            return notebook_fail_absent(call, write, "Text '", write->line_text, text);
         }
     }
     if (notebook_place(lines, number, ret_after)) {

@@ -361,6 +361,9 @@ AT(ng_host, gateway_name, 752);
 AT(ng_host, gateway_term, 760);
 AT(ng_host, gateway_find, 768);
 SIZE(ng_host, 776);
+AT(ng_host, later, 776);
+AT(ng_host, start_later, 784);
+SIZE(ng_host, 792);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

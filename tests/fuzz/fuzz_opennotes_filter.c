@@ -10,13 +10,15 @@
 
 #include "../../plugins/opennotes/filter/filter.h"
 
+/* NOLINTNEXTLINE(readability-identifier-naming) */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char tables[] =
-    "CREATE TABLE notes(id INTEGER PRIMARY KEY, path, path_fold, title, title_fold);"
+    "CREATE TABLE notes(id INTEGER PRIMARY KEY, path, path_fold, title, title_fold,"
+    " front_error);"
     "CREATE TABLE fields(note, key, text, number);CREATE TABLE tags(note, tag, fold);"
     "CREATE TABLE links(note, key, kind);CREATE TABLE names(note, key, kind);"
-    "INSERT INTO notes VALUES(1,'a.md','a.md','A','a');"
+    "INSERT INTO notes VALUES(1,'a.md','a.md','A','a',NULL),(2,'b.md','b.md',NULL,NULL,'x');"
     "INSERT INTO fields VALUES(1,'k','v',NULL),(1,'n','2',2);INSERT INTO tags "
     "VALUES(1,'x','x');"
     "INSERT INTO links VALUES(1,'a','wiki');INSERT INTO names VALUES(1,'a','file');";
@@ -97,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct ng_value *filters = NULL;
     struct notes_filter *filter = NULL;
+    struct notes_filter *left = NULL;
     if (gateway == NULL) {
         open_all();
     }
@@ -108,6 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(rc == NG_OK || (rc == NG_EINVAL && call->staged.message.len > 0));
         if (rc == NG_OK) {
             run_filter(filter);
+            must(notes_filter_left_out(&call->pub, db, filter, &left) == SQLITE_OK);
+        }
+        if (left != NULL) {
+            run_filter(left);
         }
     }
     call_unref(call);

@@ -15,16 +15,17 @@
 #define NOW_MS ((int64_t)1769610600000)
 #define FILLED_BYTES_MAX 1048576
 
+/* NOLINTNEXTLINE(readability-identifier-naming) */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char tables[] =
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, path, path_fold, title, title_fold, created,"
-    " modified, size, words);"
+    " modified, size, words, front_error);"
     "CREATE TABLE fields(note, key, text, number);CREATE TABLE tags(note, tag, fold);"
     "CREATE TABLE links(note, key, kind);CREATE TABLE names(note, key, kind);"
     "INSERT INTO notes "
-    "VALUES(1,'a.md','a.md','A','a',1,2,3,4),(2,'b.md','b.md',NULL,NULL,1,2,3,"
-    "4);"
+    "VALUES(1,'a.md','a.md','A','a',1,2,3,4,NULL),(2,'b.md','b.md',NULL,NULL,1,2,3,"
+    "4,'broken');"
     "INSERT INTO fields VALUES(1,'k','v',NULL),(1,'n','2',2);INSERT INTO tags "
     "VALUES(1,'x','x');";
 
@@ -79,6 +80,7 @@ static void run_view(struct ng_call *call, const struct ng_value *definition)
         must(rc == NG_OK || rc == NOTES_ECONFIG || rc == NG_EINVAL);
     }
     notes_answer_list_end(&answer);
+    notes_left_out_end(&view.left_out, &answer);
     if (rc == NG_OK) {
         must(notes_answer_end(&answer, answer.rows) == NG_OK);
     } else {

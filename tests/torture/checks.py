@@ -104,7 +104,7 @@ class Checks:
         points = self.gateway.tool("checkpoint_list", {"limit": 1000})["checkpoints"]
         places["checkpoint"] = [point["label"] for point in points if point.get("label")], False
         notes = self.system.notes
-        places["file"] = self.lines_of(self.places["file"])[::-1], True
+        places["file"] = self.lines_of(self.places["read file"])[::-1], True
         places["note"] = self.lines_of(os.path.join(notes, "shared.md")), True
         places["note top"] = self.lines_of(os.path.join(notes, "top.md"))[::-1], True
         places["cell"] = self.sources(self.places["cells"])[::-1], True

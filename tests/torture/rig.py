@@ -42,6 +42,8 @@ STREAMS_KILLS = 5
 # Databases are used by so many rounds.
 FRESH_DATABASES = 8
 LOOK_EVERY = 0.05
+# So many of the rounds read the shared file under a second name that it has.
+LINKED = 0.5
 # One round of sqlite in so many has a Jupyter kernel at work, where one is installed.
 KERNEL_EVERY = 6
 KERNEL = "/usr/share/jupyter/kernels/python3/kernel.json"
@@ -86,6 +88,10 @@ class Round:
             self.places["pages"][collection] = gateway.tool("notebook_create", {
                 "collection": collection, "title": "shared", "content": "begin\n"})["notebook_id"]
         gateway.tool("fileEditor", {"command": "create", "path": self.places["file"], "file_text": "begin\n"})
+        self.places["read file"] = self.places["file"]
+        if self.rng.random() < LINKED:
+            self.places["read file"] = os.path.join(root, "second.txt")
+            os.link(self.places["file"], self.places["read file"])
         for title in ("shared", "top"):
             gateway.tool("opennotes_create", {"title": title, "content": "begin"})
         gateway.tool("createNotebook", {"notebook": self.places["cells"]})

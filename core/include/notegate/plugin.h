@@ -30,6 +30,7 @@ struct ng_value;
 struct ng_writer;
 struct ng_draft;
 struct ng_deferred;
+struct ng_later;
 struct ng_listing;
 struct ng_entry;
 struct ng_recall;
@@ -274,8 +275,8 @@ struct ng_host {
      * never. */
     int (*file_folder)(struct ng_call *call, struct ng_str folder);
 
-    /* The day, YYYY-MM-DD, at a Unix time in the zone of the setting `timezone`. Call memory;
-     * {NULL, 0}: out of memory. Not available in open() and start(). */
+    /* The day, YYYY-MM-DD, at a Unix time in the zone of the gateway (`timezone`, else TZ),
+     * which is that of localtime_r() too. Call memory; {NULL, 0}: out of memory. */
     struct ng_str (*day)(struct ng_call *call, int64_t time_ms);
 
     /* As `change`, for a step of longer work: returns when the commit is durable (NG_OK) or has
@@ -336,6 +337,14 @@ struct ng_host {
      * Call memory. May block. */
     int (*gateway_find)(struct ng_call *call, struct ng_str name, bool *ret_alive,
                         struct ng_str *ret_where);
+
+    /* Background work whose time comes later, if at all: `later` keeps the caller of this call,
+     * without a call in progress. NULL: out of memory. */
+    struct ng_later *(*later)(struct ng_call *call);
+    /* From any thread: runs `step` as background() does, and frees `later`, also if it fails
+     * (NG_EBUSY: the gateway is stopping; then `step` does not run). step NULL: only frees it.
+     * Due for each, at the latest in stop(). */
+    int (*start_later)(struct ng_later *later, ng_step_fn *step, void *user);
 };
 
 /* ---- declarations of a plugin ---- */

@@ -8,6 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/text_near.h"
 #include "entry_text.h"
 
 /* Lines that a failed edit lists. */
@@ -102,11 +103,14 @@ static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
     struct ng_str line = edit_first_line(old);
     struct ng_str shown = entry_quoted(old);
     size_t found = str_find(text, line, 0);
+    char note[TEXT_NEAR_NOTE_SIZE];
     (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_NO_MATCH,
                   "edit %zu: the text to replace is not in the entry: '%.*s%s'; nothing was "
                   "changed",
                   index + 1, (int)shown.len, shown.data, shown.len < old.len ? "..." : "");
-    if (found != SIZE_MAX) {
+    if (text_near(text, old, "old_str", note)) {
+        call->host->hint(call, "%s", note);
+    } else if (found != SIZE_MAX) {
         call->host->hint(call,
                          "Line %llu has its first line, the rest differs: read the entry again "
                          "and copy the text with its spaces and line ends.",

@@ -95,6 +95,12 @@ static void test_edits_all_or_none(void **state)
     assert_string_equal(at(answer.details, "lines"), "[{\"line\":3,\"text\":\"two three\"}]");
     assert_non_null(strstr(answer.hint, "Line 3"));
     answer_free(&answer);
+    answer = fails(*state, "notebook_update",
+                   about(&page, ",\"edits\":[{\"old_str\":\"ONE\",\"new_str\":\"1\"}]"),
+                   "EDIT_NO_MATCH", 422);
+    assert_string_equal(answer.hint, "Line 1 has o (U+006F) where old_str has O (U+004F). The "
+                                     "line is: one");
+    answer_free(&answer);
     /* Overlapping places are several, too. */
     struct entry as = make(*state, "pages", "\"title\":\"T\",\"content\":\"aaa\"");
     fails_only(*state, "notebook_update",

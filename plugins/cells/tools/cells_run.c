@@ -220,6 +220,11 @@ static int take_timeout(struct cells *self, struct ng_call *call, struct run *ru
     const struct ng_value *value = ng_arg(call, "timeout");
     if (value != NULL) {
         seconds = call->host->json_double(value);
+        if (seconds <= 0) {
+            /* Not in the schema: model vendors refuse exclusiveMinimum. */
+            return ng_fail(call, NG_EINVAL, "`timeout` is %g s, it must be more than 0",
+                           seconds);
+        }
     } else if (seconds * 1000 > (double)self->max_timeout_ms) {
         seconds = (double)self->max_timeout_ms / 1000;
     }

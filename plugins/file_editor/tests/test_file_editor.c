@@ -158,7 +158,7 @@ static void test_missing_parameters(void **state)
     assert_string_equal(answer.code, "INVALID_INPUT");
     answer_free(&answer);
     answer = call(test, "{\"command\":\"insert\",\"path\":\"@/x\",\"new_str\":\"\","
-                        "\"insert_line\":\"1\"}");
+                        "\"insert_line\":\"one\"}");
     assert_string_equal(answer.code, "INVALID_INPUT");
     answer_free(&answer);
 }

@@ -101,6 +101,27 @@ static void test_bytes_are_kept(void **state)
         "No replacement was performed, old_str `        zwei` did not appear verbatim in @/f.");
 }
 
+/* A miss names the nearest place, and never replaces there. */
+static void test_nearest(void **state)
+{
+    struct test *test = *state;
+    put(test, "@/f", "one\n\tx\n");
+    struct answer answer = call(test, REPLACE("@/f", "        x", "y"));
+    assert_string_equal(answer.code, "TOOL_FAILED");
+    assert_string_equal(answer.hint, "Line 2 has a tab (U+0009) where old_str has a space "
+                                     "(U+0020). The line is: \tx");
+    answer_free(&answer);
+    has(test, "@/f", "one\n\tx\n");
+    put(test, "@/dos", "a\r\n\tb\r\n");
+    answer = call(test, REPLACE("@/dos", "a\\n    b", "y"));
+    assert_string_equal(answer.hint, "Line 2 has a tab (U+0009) where old_str has a space "
+                                     "(U+0020). The line is: \tb");
+    answer_free(&answer);
+    answer = call(test, REPLACE("@/f", "three", "y"));
+    assert_false(answer.has_hint);
+    answer_free(&answer);
+}
+
 static void test_not_text(void **state)
 {
     struct test *test = *state;
@@ -369,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_str_replace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_snippet, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bytes_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nearest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_insert, setup, teardown),
         cmocka_unit_test_setup_teardown(test_regex, setup, teardown),

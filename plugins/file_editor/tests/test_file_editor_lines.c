@@ -100,9 +100,39 @@ static void test_what_it_says(void **state)
           "[1,3]. Please ensure it is unique");
 }
 
+static void test_regex(void **state)
+{
+    static const struct edit edits[] = {
+        {"k: v\r\n", REGEX("@/f", "k: (.+)", "[$1]"), "[v]\r\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "^(.*)$", "<$1>"), "<a>\r\n<b>\r\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "a\\\\nb", "xy"), "xy\r\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "a\\nb", "x\\ny"), "x\r\ny\r\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "a\\\\nb", "x\\r\\ny"), "x\r\ny\r\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "(a)\\\\s+", "$1"), "ab\r\n"},
+        {"a \r\nb\t\r\n", REGEX("@/f", "[ \\\\t]+$", ""), "a\r\nb\r\n"},
+        {"a\r\nb", REGEX("@/f", "b", "b\\n"), "a\r\nb\r\n"},
+        {"a;\r\nb;\r\n", REGEX("@/f", ";\\\\r?$", ""), "a\r\nb\r\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "([^\\\\r\\\\n]+)\\\\R", "$1,\\n"), "a,\r\nb,\r\n"},
+        {"\xef\xbb\xbf"
+         "a\r\nb\r\n",
+         REGEX("@/f", "a$", "x"),
+         "\xef\xbb\xbf"
+         "x\r\nb\r\n"},
+        /* A pattern that only fits the bytes means them. */
+        {"a\r\nb\r\n", REGEX("@/f", "\\\\r\\\\n", "\\n"), "a\nb\n"},
+        {"a\r\nb\r\n", REGEX("@/f", "\\\\x0d", ""), "a\nb\n"},
+        /* Mixed files, and those with CR alone, as they are. */
+        {"a\r\nb\n", REGEX("@/f", "(.+)$", "[$1]"), "[a\r]\n[b]\n"},
+        {"a\rb\r\n", REGEX("@/f", "(.+)$", "[$1]"), "[a\rb\r]\n"},
+        {"a\nb\n", REGEX("@/f", "^(.+)\\\\n", "$1\\n\\n"), "a\n\nb\n\n"},
+    };
+    run(*state, edits, NG_COUNT(edits));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_regex, setup, teardown),
         cmocka_unit_test_setup_teardown(test_insert, setup, teardown),
         cmocka_unit_test_setup_teardown(test_str_replace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_it_says, setup, teardown),

@@ -25,11 +25,16 @@ void expand(const struct test *test, const char *from, char *to, size_t size)
     to[len] = '\0';
 }
 
-struct answer call(struct test *test, const char *args)
+struct answer call_as(struct test *test, const char *agent, const char *args)
 {
     char real[TEXT_MAX];
     expand(test, args, real, sizeof(real));
-    return harness_call(&test->harness, "fileEditor", real);
+    return harness_call_as(&test->harness, agent, NULL, "fileEditor", real);
+}
+
+struct answer call(struct test *test, const char *args)
+{
+    return call_as(test, NULL, args);
 }
 
 void ok(struct test *test, const char *args, const char *text)

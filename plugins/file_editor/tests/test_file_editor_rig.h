@@ -25,6 +25,7 @@ struct test {
 /* Each "@" becomes the root; so it does in the arguments, texts and paths below. */
 void expand(const struct test *test, const char *from, char *to, size_t size);
 struct answer call(struct test *test, const char *args);
+struct answer call_as(struct test *test, const char *agent, const char *args);
 /* Calls that answer that text, fail with that sentence, or work. */
 void ok(struct test *test, const char *args, const char *text);
 void fails(struct test *test, const char *args, const char *code, const char *message);

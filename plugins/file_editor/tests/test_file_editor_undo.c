@@ -37,6 +37,46 @@ static void test_undo(void **state)
     assert_false(exists(test, "@/c"));
 }
 
+/* A caller takes back its own edits only; the error names the other agent and the time. */
+static void test_undo_of_another(void **state)
+{
+    struct test *test = *state;
+    static const char *const theirs[] = {
+        REPLACE("@/f", "b", "c"),
+        TRANSFER("move", "@/f", "@/g"),
+        "{\"command\":\"create\",\"path\":\"@/h\",\"file_text\":\"x\"}",
+    };
+    static const char *const undo[] = {UNDO("@/f"), UNDO("@/g"), UNDO("@/h")};
+    put(test, "@/f", "a");
+    works(test, REPLACE("@/f", "a", "b"));
+    for (size_t i = 0; i < NG_COUNT(theirs); i++) {
+        struct answer answer = call_as(test, "ada", theirs[i]);
+        assert_int_equal(answer.rc, NG_OK);
+        answer_free(&answer);
+        answer = call(test, undo[i]);
+        assert_string_equal(answer.code, "CONFLICT");
+        assert_int_equal(answer.status, 409);
+        assert_non_null(strstr(answer.message, "is not yours: the agent ada made it at 20"));
+        assert_non_null(strstr(answer.message, "Nothing was undone"));
+        assert_non_null(strstr(answer.details, "\"changed_by\":\"ada\",\"timestamp\":\"20"));
+        answer_free(&answer);
+    }
+    has(test, "@/g", "c");
+    has(test, "@/h", "x");
+    harness_reopen(&test->harness); /* the history keeps the agent */
+    struct answer answer = call(test, undo[1]);
+    assert_non_null(strstr(answer.message, "the agent ada made it"));
+    answer_free(&answer);
+    for (size_t i = 0; i < 2; i++) {
+        answer = call_as(test, "ada", undo[1 - i]);
+        assert_int_equal(answer.rc, NG_OK);
+        answer_free(&answer);
+    }
+    has(test, "@/f", "b");
+    works(test, UNDO("@/f")); /* theirs is taken back: the last one is the caller's own */
+    has(test, "@/f", "a");
+}
+
 static void test_undo_depth(void **state)
 {
     struct test *test = *state;
@@ -176,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_undo, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_undo_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undo_depth, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undo_of_every_edit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undo_refuses, setup, teardown),

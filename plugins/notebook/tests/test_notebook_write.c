@@ -78,6 +78,28 @@ static void test_replace(void **state)
                 "TOOL_FAILED", "String 'b\na' not found in notebook 'n'");
 }
 
+/* A miss names the nearest place, and never replaces there. */
+static void test_nearest(void **state)
+{
+    struct harness *h = *state;
+    expect(h, "{\"mode\":\"create\",\"name\":\"n\",\"newStr\":\"a\\nIt\xe2\x80\x99s\"}",
+           "Created notebook 'n' with specified content");
+    struct answer answer =
+        harness_call(h, "notebook",
+                     "{\"mode\":\"write\",\"name\":\"n\",\"oldStr\":\"It's\",\"newStr\":\"\"}");
+    assert_string_equal(answer.message, "String 'It's' not found in notebook 'n'");
+    assert_string_equal(answer.hint, "Line 2 has \xe2\x80\x99 (U+2019) where oldStr has ' "
+                                     "(U+0027). The line is: It\xe2\x80\x99s");
+    answer_free(&answer);
+    answer = harness_call(
+        h, "notebook",
+        "{\"mode\":\"write\",\"name\":\"n\",\"insertLine\":\"A\",\"newStr\":\"\"}");
+    assert_string_equal(answer.hint, "Line 1 has a (U+0061) where insertLine has A (U+0041). "
+                                     "The line is: a");
+    answer_free(&answer);
+    expect(h, "{\"mode\":\"read\",\"name\":\"n\"}", "a\nIt\xe2\x80\x99s");
+}
+
 static void test_append(void **state)
 {
     struct harness *h = *state;
@@ -242,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_replace),
+        TEST(test_nearest),
         TEST(test_append),
         TEST(test_write_members),
         TEST(test_insert_at_number),

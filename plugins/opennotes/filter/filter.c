@@ -8,9 +8,14 @@
 #include "filter_parse.h"
 #include "index/index.h"
 #include "index/link_sql.h"
+#include "note/note.h"
 
 #define SQL_MAX ((size_t)1024 * 1024)
+#define DOUBTS_MAX (2 * SQL_MAX)
 #define SHOWN_VALUE_MAX 200
+/* Stands in the SQL behind a condition that is false without front matter: see spell(). */
+#define DOUBT '\x01'
+#define DOUBT_SQL " OR iif(n.front_error IS NULL,0,NULL)"
 
 /* Rank of the kinds in `names`: if several notes match a link, the lowest rank wins. */
 #define KIND_RANK(kind)                                                                        \
@@ -26,6 +31,7 @@ struct notes_filter_compiler {
     const struct notes_filter_owner *owner; /* NULL: conditions are compiled as written */
     size_t conditions;
     size_t alternatives; /* conditions of the written one */
+    bool doubts;         /* a condition depends on front matter */
     bool apart;          /* alternatives behind the first are no conditions of the list */
     int code;
 };
@@ -75,7 +81,9 @@ static void add_data(struct notes_filter_compiler *compiler,
 {
     struct buf *sql = &compiler->sql;
     const char *name = notes_operator_name(condition->op);
-    buf_add_c(sql, "EXISTS(SELECT 1 FROM fields f WHERE f.note=n.id AND f.key=? AND ");
+    buf_add_c(sql, "EXISTS(SELECT 1 FROM fields f WHERE f.note=n.id AND f.key=?");
+    notes_add_if(sql, notes_key_is_name(condition->key), " COLLATE NOCASE");
+    buf_add_c(sql, " AND ");
     add_text(compiler, nfc(compiler, condition->key));
     if (condition->op == NOTES_CONTAINS) {
         buf_add_c(sql, "on_contains(f.text,?))");
@@ -236,9 +244,9 @@ int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
     notes_add_if(&compiler->sql, another, " OR ");
     notes_add_if(&compiler->shown, another, " OR ");
     show(compiler, &condition);
-    buf_add_char(&compiler->sql, '(');
-    if (condition.op == NOTES_UNEQUAL) {
-        buf_add_c(&compiler->sql, "NOT ");
+    bool negated = condition.op == NOTES_UNEQUAL;
+    buf_add_c(&compiler->sql, negated ? "(NOT(" : "(");
+    if (negated) {
         condition.op = NOTES_EQUAL;
     }
     switch (condition.field) {
@@ -257,7 +265,11 @@ int notes_filter_add(struct notes_filter_compiler *compiler, struct ng_str text)
     default:
         add_links(compiler, &condition);
     }
-    buf_add_c(&compiler->sql, ")");
+    if (condition.field != NOTES_FIELD_PATH) {
+        buf_add_char(&compiler->sql, DOUBT);
+        compiler->doubts = true;
+    }
+    buf_add_c(&compiler->sql, negated ? "))" : ")");
     return NG_OK;
 }
 
@@ -363,6 +375,26 @@ static int check_members(struct notes_filter_compiler *compiler, const struct ng
     return NG_OK;
 }
 
+/* The SQL with each DOUBT replaced, in call memory. {NULL, 0}: out of memory. */
+static struct ng_str spell(struct notes_filter_compiler *compiler, const char *doubt)
+{
+    struct ng_str sql = notes_buf_str(&compiler->sql);
+    struct buf out;
+    buf_init(&out, DOUBTS_MAX);
+    for (size_t at = 0; at < sql.len; at++) {
+        size_t stop = notes_find_char(sql, at, DOUBT);
+        buf_add_str(&out, str_make(sql.data + at, stop - at));
+        notes_add_if(&out, stop < sql.len, doubt);
+        at = stop;
+    }
+    struct ng_str spelled = STR_NONE;
+    if (compiler->sql.rc == NG_OK && out.rc == NG_OK) {
+        spelled = notes_call_copy(compiler->call, notes_buf_str(&out));
+    }
+    buf_done(&out);
+    return spelled;
+}
+
 static int compile(struct notes_filter_compiler *compiler, const struct ng_value *filters)
 {
     struct ng_call *call = compiler->call;
@@ -376,15 +408,15 @@ static int compile(struct notes_filter_compiler *compiler, const struct ng_value
     if (rc != NG_OK || compiler->conditions == 0) {
         return rc;
     }
-    struct ng_str sql = notes_buf_str(&compiler->sql);
-    struct ng_str shown = notes_buf_str(&compiler->shown);
-    if (compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK) {
-        compiler->filter->sql = notes_call_copy(call, sql);
-        compiler->filter->shown = notes_call_copy(call, shown);
+    struct notes_filter *filter = compiler->filter;
+    filter->sql = spell(compiler, "");
+    filter->shown = notes_call_copy(call, notes_buf_str(&compiler->shown));
+    if (compiler->doubts) {
+        filter->doubt = spell(compiler, DOUBT_SQL);
     }
-    return notes_memory(call, compiler->sql.rc == NG_OK && compiler->shown.rc == NG_OK &&
-                                  compiler->filter->sql.data != NULL &&
-                                  compiler->filter->shown.data != NULL);
+    return notes_memory(call, compiler->shown.rc == NG_OK && filter->sql.data != NULL &&
+                                  filter->shown.data != NULL &&
+                                  (filter->doubt.data != NULL || !compiler->doubts));
 }
 
 static int compile_all(struct notes_filter_compiler *compiler, const struct ng_value *filters,
@@ -410,6 +442,7 @@ static int compile_all(struct notes_filter_compiler *compiler, const struct ng_v
     buf_done(&compiler->sql);
     buf_done(&compiler->shown);
     arena_done(&arena);
+    compiler->arena = NULL;
     return rc;
 }
 

@@ -21,6 +21,8 @@ struct notes_filter_value {
 struct notes_filter {
     struct ng_str sql;   /* a condition on `n`, a row of notes; "1" where there is none. Its
                             parameters are '?' in the order of values */
+    struct ng_str doubt; /* the same as `sql`, and NULL where it depends on front matter that
+                            does not parse; {NULL, 0}: nothing in it depends on front matter */
     struct ng_str shown; /* for people: "data.tag = 'a' AND NOT path = 'x/' '*'" */
     struct notes_filter_value *values; /* NULL: none */
 };
@@ -58,6 +60,12 @@ int notes_filter_compile(struct ng_call *call, const struct ng_value *filters, i
 int notes_filter_expand(struct ng_call *call, const struct ng_value *filters, int code,
                         const struct notes_filter_owner *owner,
                         struct notes_filter **ret_filter);
+
+/* The filter, in call memory, of the notes that `filter` leaves out although they may fit:
+ * their front matter does not parse. NULL in *ret_filter: there are none. An
+ * SQLite code. */
+int notes_filter_left_out(struct ng_call *call, sqlite3 *db, const struct notes_filter *filter,
+                          struct notes_filter **ret_filter);
 
 /* Registers the SQL functions that filters use; call it before a statement with a filter is
  * prepared. */

@@ -37,13 +37,18 @@ static int take_operator(struct ng_str text, size_t *at)
     return 0;
 }
 
+static bool is_tags(struct ng_str key)
+{
+    return str_equal_fold(key, ng_str_of("tag")) || str_equal_fold(key, ng_str_of("tags"));
+}
+
 static const char *take_field(struct notes_filter_condition *condition)
 {
     struct ng_str name = condition->name;
     if (str_begins(name, "data.")) {
         condition->key = str_make(name.data + 5, name.len - 5);
         condition->field = NOTES_FIELD_DATA;
-        if (str_is(condition->key, "tag") || str_is(condition->key, "tags")) {
+        if (is_tags(condition->key)) {
             condition->field = NOTES_FIELD_TAGS;
         }
         bool dots = condition->key.len == 0 || condition->key.data[0] == '.' ||

@@ -5,16 +5,18 @@
  * Readers see these tables (index_schema.c makes them). Texts are valid UTF-8; `fold` and
  * `folded` are notes_fold() of it: NFC, case-folded.
  *   notes(id, path, file, title, title_fold, path_fold, created, modified, size, words, front,
- *         front_error, revision, body_line, ...)
+ *         front_error, revision, body_line, heads, ...)
  *       path: relative, NFC, unique; file: its bytes on disk (BLOB) where they differ, else
  * NULL; title: front matter's or NULL; created, modified: ms; front: JSON object or NULL;
- *       revision: hash of the file's bytes; body_line: lines before the body
+ *       revision: hash of the file's bytes; body_line: lines before the body; heads: title and
+ *       aliases, folded, each on a line: `title` of grams and terms
  *   bodies(note, folded, content)   content: without front matter
  *   tags(note, tag, fold)
  *   fields(note, key, text, number)   a row per scalar of the front matter: key is the dotted
  * path; elements of a list share the list's key; number: its value where it is one, else NULL
  *   headings(note, line, level, text, slug, fold)      line: in content, from 1
- *   links(note, line, text, target, kind, key, context)
+ *   links(note, line, text, target, kind, key, context)   line: in the file, from 1; also of
+ *       links in front matter
  *       kind: 'inline', 'reference', 'wiki', 'auto'; key: what to look up in `names`; NULL
  * where it leads out of every notebook (an address) or is only an #anchor. Files that are no
  * notes are in no table: see notes_tree_stat() before calling such a link broken names(note,
@@ -22,8 +24,8 @@
  * for wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix'
  * (the end of a path), 'title', 'alias' grams        FTS5 over (title, body), folded, by
  * trigrams; rowid = note terms        FTS5 over (title, body), folded, by words; rowid = note.
- * Neither has positions vocab(id, word, letters)   every word that is or was in a note; stale
- * ones stay vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
+ * Neither has positions vocab(id, word, letters, stem)   every word that is or was in a note;
+ * stale ones stay vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
  *   long_words(note)   notes with words that are too long for vocab
  *   changes(seq, note)   a row per changed, added or removed note, in order; only the last ones
  * stay, at least one. A note keeps its id when its file changes

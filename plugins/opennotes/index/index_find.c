@@ -121,7 +121,7 @@ static int fail_missing(struct notes_index *index, struct ng_call *call, sqlite3
                            NULL) != SQLITE_OK) {
         rc = notes_index_fail(index, call, db);
     }
-    while (rc == NG_OK && sqlite3_step(rows) == SQLITE_ROW) {
+    while (rc == NG_OK && asked.data != NULL && sqlite3_step(rows) == SQLITE_ROW) {
         size_t away = distance(asked, notes_column_text(rows, 1));
         if (away < best_distance) {
             best_distance = away;
@@ -256,7 +256,9 @@ static int find_now(struct notes_index *index, struct ng_call *call, struct ng_s
     }
     int fd = notes_tree_open(index->root_fd, ret->path.data, O_PATH);
     if (fd == -ENOENT && is_unmade(index)) {
-        return fail_path(call, NOTES_ENOTE, "Note not found: ", ret->path, "");
+        rc = fail_path(call, NOTES_ENOTE, "Note not found: ", ret->path, "");
+        call->host->hint(call, "Check path is relative to notebook root");
+        return rc;
     }
     if (fd < 0) {
         return NG_OK;

@@ -185,7 +185,7 @@ int notes_rows_fields(const struct notes_row_source *source, const struct notes_
 
 struct marks {
     struct notes_row_source *source;
-    size_t heading_rows, link_rows;
+    size_t heading_rows;
     size_t line_start, line_number; /* line of the last link */
     int failed;                     /* of a statement */
 };
@@ -217,12 +217,11 @@ static int notes_mark_heading(void *user, const struct notes_heading *heading)
     return marked(marks, step(source, NOTES_PUT_HEADING));
 }
 
-static int notes_mark_link(void *user, const struct notes_link *link)
+int notes_rows_link(struct notes_row_source *source, const struct notes_link *link, size_t line,
+                    struct ng_str context)
 {
-    struct marks *marks = user;
-    const struct notes_row_source *source = marks->source;
     sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_LINK);
-    if (marks->link_rows++ >= NOTES_INDEX_ROWS_MAX) {
+    if (source->link_rows++ >= NOTES_INDEX_ROWS_MAX) {
         return NG_OK;
     }
     struct ng_str key = str_make(NULL, 0);
@@ -230,16 +229,24 @@ static int notes_mark_link(void *user, const struct notes_link *link)
         key = notes_link_key(source->arena, source->path, link->kind == NOTES_LINK_WIKI,
                              link->target);
     }
-    struct ng_str context = notes_link_context(source->body, &marks->line_start,
-                                               &marks->line_number, link->line, link->target);
     (void)sqlite3_bind_int64(statement, 1, source->id);
-    (void)sqlite3_bind_int64(statement, 2, link->line);
+    (void)sqlite3_bind_int64(statement, 2, (int64_t)line);
     (void)notes_bind_text(statement, 3, notes_present(link->text));
     (void)notes_bind_text(statement, 4, notes_present(link->target));
     (void)sqlite3_bind_text(statement, 5, notes_link_kind_name(link->kind), -1, SQLITE_STATIC);
     (void)notes_bind_text(statement, 6, key);
     (void)notes_bind_text(statement, 7, notes_present(context));
-    return marked(marks, step(source, NOTES_PUT_LINK));
+    return step(source, NOTES_PUT_LINK);
+}
+
+static int notes_mark_link(void *user, const struct notes_link *link)
+{
+    struct marks *marks = user;
+    struct notes_row_source *source = marks->source;
+    struct ng_str context = notes_link_context(source->body, &marks->line_start,
+                                               &marks->line_number, link->line, link->target);
+    return marked(marks,
+                  notes_rows_link(source, link, source->body_line + link->line, context));
 }
 
 static int notes_mark_tag(void *user, const struct notes_inline_tag *tag)
@@ -271,12 +278,15 @@ static int put_word(const struct notes_row_source *source, struct ng_str word, s
     uint64_t hash = hash_fnv(HASH_FNV_BASIS ^ writer->seed, word) | 1;
     uint64_t *slot = &writer->words[(hash >> 1) & (NOTES_WORD_CACHE - 1)];
     char padded[NOTES_WORD_LETTERS_MAX * 4 + 4];
+    char stem[NOTES_STEM_BYTES_MAX];
     if (*slot == hash || word.len > sizeof(padded) - 4) {
         return NG_OK;
     }
     (void)notes_bind_text(notes_statement(source->index, NOTES_PUT_WORD), 1, word);
     (void)sqlite3_bind_int64(notes_statement(source->index, NOTES_PUT_WORD), 2,
                              (int64_t)letters);
+    (void)notes_bind_text(notes_statement(source->index, NOTES_PUT_WORD), 3,
+                          notes_stem(word, stem));
     int rc = step(source, NOTES_PUT_WORD);
     if (rc == NG_OK && sqlite3_changes(writer->db) > 0) {
         memcpy(padded, "^^", 2);

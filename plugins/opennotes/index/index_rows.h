@@ -20,8 +20,11 @@ struct notes_row_source {
     int64_t id;
     struct ng_str path;              /* NFC */
     struct ng_str title, title_fold; /* front matter's, else the file's name */
+    struct ng_str heads;             /* title and aliases, folded, each on a line */
     struct notes_tag_set tags;       /* tags with a row */
     struct ng_str body;              /* valid UTF-8, without NUL */
+    size_t body_line;                /* lines before it in the file */
+    size_t link_rows;
 };
 
 int notes_rows_names(const struct notes_row_source *source, const struct notes_note *note);
@@ -29,6 +32,11 @@ int notes_rows_names(const struct notes_row_source *source, const struct notes_n
 int notes_rows_tags(struct notes_row_source *source, const struct notes_note *note);
 int notes_rows_fields(const struct notes_row_source *source, const struct notes_note *note);
 int notes_rows_marks(struct notes_row_source *source);
+/* A link at a line of the file, from 1; over NOTES_INDEX_ROWS_MAX there is no row. */
+int notes_rows_link(struct notes_row_source *source, const struct notes_link *link, size_t line,
+                    struct ng_str context);
+/* Links in front matter. */
+int notes_rows_properties(struct notes_row_source *source, const struct notes_note *note);
 /* *ret_long becomes true if a word is too long for vocab. */
 int notes_rows_words(const struct notes_row_source *source, struct ng_str folded,
                      bool *ret_long);

@@ -10,7 +10,7 @@
 #include "index_state.h"
 #include "index_tokens.h"
 
-#define FORMAT 4 /* PRAGMA user_version; increase it with every change of the stored format */
+#define FORMAT 5 /* PRAGMA user_version; increase it with every change of the stored format */
 
 /* Pages of the write-ahead log before they are copied into the file: few, because one call pays
  * for all of them. */
@@ -25,9 +25,10 @@ static const char schema_sql[] =
     " modified INTEGER NOT NULL, size INTEGER NOT NULL, words INTEGER NOT NULL, front TEXT,"
     " front_error TEXT, revision TEXT NOT NULL, body_line INTEGER NOT NULL,"
     " mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,"
-    " device INTEGER NOT NULL, checked_ns INTEGER NOT NULL);"
+    " device INTEGER NOT NULL, checked_ns INTEGER NOT NULL, heads TEXT NOT NULL);"
     "CREATE INDEX notes_file ON notes(file) WHERE file IS NOT NULL;"
     "CREATE INDEX notes_modified ON notes(modified);"
+    "CREATE INDEX notes_broken ON notes(id) WHERE front_error IS NOT NULL;"
     "CREATE TABLE bodies(note INTEGER PRIMARY KEY, folded TEXT NOT NULL,"
     " content TEXT NOT NULL);"
     "CREATE TABLE tags(note INTEGER NOT NULL, tag TEXT NOT NULL, fold TEXT NOT NULL);"
@@ -47,7 +48,7 @@ static const char schema_sql[] =
     "CREATE TABLE names(note INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL);"
     "CREATE INDEX names_note ON names(note);"
     "CREATE INDEX names_key ON names(key);"
-    "CREATE VIEW texts(note, title, body) AS SELECT n.id, ifnull(n.title_fold, ''), b.folded"
+    "CREATE VIEW texts(note, title, body) AS SELECT n.id, n.heads, b.folded"
     " FROM notes n JOIN bodies b ON b.note = n.id;"
     "CREATE VIRTUAL TABLE grams USING fts5(title, body, content='texts',"
     " content_rowid='note', detail='none', columnsize=0, tokenize='on_grams');"
@@ -60,15 +61,16 @@ static const char schema_sql[] =
     "INSERT INTO terms(terms, rank) VALUES('automerge', 0);"
     "CREATE TABLE long_words(note INTEGER PRIMARY KEY);"
     "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE,"
-    " letters INTEGER NOT NULL);"
+    " letters INTEGER NOT NULL, stem TEXT NOT NULL);"
     "CREATE INDEX vocab_letters ON vocab(letters);"
+    "CREATE INDEX vocab_stem ON vocab(stem);"
     "CREATE VIRTUAL TABLE vocab_grams USING fts5(word, content='', detail='none',"
     " tokenize='trigram case_sensitive 1');";
 
 static const char *const statement_sql[NOTES_STATEMENTS] = {
     [NOTES_PUT_NOTE] =
         "INSERT INTO notes VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
-        "?16,?17,?18,?19)",
+        "?16,?17,?18,?19,?20)",
     [NOTES_PUT_BODY] = "INSERT INTO bodies VALUES(?1,?2,?3)",
     [NOTES_PUT_TAG] = "INSERT INTO tags VALUES(?1,?2,?3)",
     [NOTES_PUT_FIELD] = "INSERT INTO fields VALUES(?1,?2,?3,?4)",
@@ -77,7 +79,7 @@ static const char *const statement_sql[NOTES_STATEMENTS] = {
     [NOTES_PUT_NAME] = "INSERT INTO names VALUES(?1,?2,?3)",
     [NOTES_PUT_GRAMS] = "INSERT INTO grams(rowid,title,body) VALUES(?1,?2,?3)",
     [NOTES_PUT_TERMS] = "INSERT INTO terms(rowid,title,body) VALUES(?1,?2,?3)",
-    [NOTES_PUT_WORD] = "INSERT OR IGNORE INTO vocab(word,letters) VALUES(?1,?2)",
+    [NOTES_PUT_WORD] = "INSERT OR IGNORE INTO vocab(word,letters,stem) VALUES(?1,?2,?3)",
     [NOTES_PUT_WORD_GRAMS] = "INSERT INTO vocab_grams(rowid,word) VALUES(?1,?2)",
     [NOTES_PUT_LONG] = "INSERT INTO long_words VALUES(?1)",
     [NOTES_DROP_GRAMS] = "INSERT INTO grams(grams,rowid,title,body)"
@@ -193,7 +195,8 @@ static int pragma_int(sqlite3 *db, const char *sql, int64_t *ret)
     return SQLITE_OK;
 }
 
-/* Is the file intact, of this format, and of this folder? */
+/* Is the file intact, of this format, of this folder, and of this time zone? Times of notes
+ * without an offset are stored as times of the zone. */
 static int check(struct notes_index *index, bool *ret_usable, bool *ret_empty)
 {
     sqlite3 *db = index->writer.db;
@@ -220,10 +223,13 @@ static int check(struct notes_index *index, bool *ret_usable, bool *ret_empty)
         return SQLITE_CORRUPT;
     }
     *ret_usable = false;
-    rc = sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE name='folder'", -1, &statement,
-                            NULL);
+    rc = sqlite3_prepare_v2(db,
+                            "SELECT f.value, z.value FROM meta f, meta z"
+                            " WHERE f.name='folder' AND z.name='zone'",
+                            -1, &statement, NULL);
     if (rc == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-        *ret_usable = str_is(notes_column_text(statement, 0), index->path);
+        *ret_usable = str_is(notes_column_text(statement, 0), index->path) &&
+                      sqlite3_column_int64(statement, 1) == (int64_t)notes_time_zone();
     }
     (void)sqlite3_finalize(statement);
     return rc;
@@ -238,18 +244,19 @@ static int create(struct notes_index *index)
         rc = sqlite3_exec(db, schema_sql, NULL, NULL, NULL);
     }
     if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v2(db, "INSERT INTO meta VALUES('folder',?1)", -1, &statement,
-                                NULL);
+        rc = sqlite3_prepare_v2(db, "INSERT INTO meta VALUES('folder',?1),('zone',?2)", -1,
+                                &statement, NULL);
     }
     if (rc == SQLITE_OK) {
         (void)sqlite3_bind_text(statement, 1, index->path, -1, SQLITE_STATIC);
+        (void)sqlite3_bind_int64(statement, 2, (int64_t)notes_time_zone());
         rc = sqlite3_step(statement) == SQLITE_DONE ? SQLITE_OK : sqlite3_errcode(db);
     }
     (void)sqlite3_finalize(statement);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_exec(db, "PRAGMA user_version=4; COMMIT", NULL, NULL, NULL);
+        rc = sqlite3_exec(db, "PRAGMA user_version=5; COMMIT", NULL, NULL, NULL);
     }
-    _Static_assert(FORMAT == 4, "the pragma above says the same");
+    _Static_assert(FORMAT == 5, "the pragma above says the same");
     return rc;
 }
 
@@ -320,10 +327,10 @@ int notes_schema_open(struct notes_index *index, struct ng_call *call, bool *ret
     *ret_fresh = false;
     int rc = open_once(index, call, ret_fresh, &again);
     if (rc == NG_OK && again) {
-        call->host->log(
-            call, NG_LOG_WARNING,
-            "opennotes: the index %s of %s is damaged or of another version; it is rebuilt",
-            index->file, index->path);
+        call->host->log(call, NG_LOG_WARNING,
+                        "opennotes: the index %s of %s is damaged or of another version or "
+                        "time zone; it is rebuilt",
+                        index->file, index->path);
         again = false;
         rc = open_once(index, call, ret_fresh, &again);
         if (rc == NG_OK && again) {

@@ -12,6 +12,9 @@
 #include "index_rows.h"
 #include "note/revision.h"
 
+/* Bytes of a title and aliases; folding may make a text longer. */
+#define HEADS_MAX ((size_t)NOTES_FRONTMATTER_EXPANDED_MAX * 8)
+
 /* A file that was read. */
 struct source {
     struct ng_str file; /* as on disk */
@@ -254,6 +257,7 @@ static int put_note(struct notes_row_source *to, const struct source *source,
     if (to->id > 0) {
         (void)sqlite3_bind_int64(statement, 1, to->id);
     }
+    (void)notes_bind_text(statement, 20, to->heads);
     int rc = notes_memory(to->call, path_fold.data != NULL && frontmatter.rc != NG_EINTERNAL);
     if (rc == NG_OK) {
         rc = notes_statement_run(to->index, to->call, NOTES_PUT_NOTE);
@@ -273,7 +277,7 @@ static int put_searched(struct notes_row_source *to, enum notes_statement number
 {
     sqlite3_stmt *statement = notes_statement(to->index, number);
     (void)sqlite3_bind_int64(statement, 1, to->id);
-    (void)notes_bind_text(statement, 2, to->title_fold);
+    (void)notes_bind_text(statement, 2, to->heads);
     (void)notes_bind_text(statement, 3, folded);
     return notes_statement_run(to->index, to->call, number);
 }
@@ -281,7 +285,7 @@ static int put_searched(struct notes_row_source *to, enum notes_statement number
 static int put_words(struct notes_row_source *to, struct ng_str folded)
 {
     bool has_long = false;
-    int rc = notes_rows_words(to, to->title_fold, &has_long);
+    int rc = notes_rows_words(to, to->heads, &has_long);
     if (rc == NG_OK) {
         rc = notes_rows_words(to, folded, &has_long);
     }
@@ -318,6 +322,21 @@ static int put_texts(struct notes_row_source *to)
     return rc;
 }
 
+static struct ng_str heads_of(const struct notes_row_source *to, const struct notes_note *note)
+{
+    struct buf heads;
+    buf_init(&heads, HEADS_MAX);
+    buf_add_str(&heads, to->title_fold);
+    for (size_t i = 0; i < note->alias_count; i++) {
+        buf_add_char(&heads, '\n');
+        buf_add_str(&heads, without_nul(to->arena, notes_fold(to->arena, note->aliases[i])));
+    }
+    struct ng_str kept = arena_copy(to->arena, notes_buf_str(&heads));
+    to->arena->failed = to->arena->failed || heads.rc != NG_OK;
+    buf_done(&heads);
+    return kept;
+}
+
 /* id: of the dropped rows, so that the ids stay small; 0: a new one. */
 static int store(struct notes_index *index, struct ng_call *call, struct arena *arena,
                  const struct source *source, int64_t id)
@@ -333,6 +352,8 @@ static int store(struct notes_index *index, struct ng_call *call, struct arena *
     if (rc == NG_OK) {
         to.title = without_nul(arena, notes_note_title(&note, to.path));
         to.title_fold = notes_fold(arena, to.title);
+        to.heads = heads_of(&to, &note);
+        to.body_line = note.body_line;
         rc = notes_memory(call, !arena->failed);
     }
     if (rc == NG_OK) {
@@ -340,6 +361,9 @@ static int store(struct notes_index *index, struct ng_call *call, struct arena *
     }
     if (rc == NG_OK) {
         rc = notes_rows_tags(&to, &note);
+    }
+    if (rc == NG_OK) {
+        rc = notes_rows_properties(&to, &note);
     }
     if (rc == NG_OK) {
         rc = put_texts(&to);

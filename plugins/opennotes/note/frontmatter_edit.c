@@ -298,7 +298,9 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
                                   edit->bytes.len - edit->frontmatter.body);
     if (!frontmatter.there ||
         !str_equal(str_make(made.data + frontmatter.body, made.len - frontmatter.body), rest)) {
-        return refuse(edit, "its layout cannot be changed safely; edit the file as text");
+        return refuse(
+            edit,
+            "its layout cannot be changed safely; replace_frontmatter replaces all of it");
     }
     struct ng_str yaml =
         str_make(made.data + frontmatter.yaml, frontmatter.end - frontmatter.yaml);
@@ -317,7 +319,9 @@ static int verify(struct frontmatter_edit *edit, struct ng_str made)
         return NG_EINTERNAL;
     }
     if (!notes_value_equal(wanted, map) || !same_order(wanted, map)) {
-        return refuse(edit, "its layout cannot be changed safely; edit the file as text");
+        return refuse(
+            edit,
+            "its layout cannot be changed safely; replace_frontmatter replaces all of it");
     }
     return NG_OK;
 }
@@ -332,13 +336,15 @@ static int open_edit(struct frontmatter_edit *edit)
     edit->write.newline = edit->frontmatter.crlf ? "\r\n" : "\n";
     edit->write.out = &edit->out;
     if (!utf8_valid(edit->yaml)) {
-        return refuse(edit, "it is not valid UTF-8; edit the file as text");
+        return refuse(edit, "it is not valid UTF-8");
     }
     int rc = notes_frontmatter_parse(edit->arena, edit->yaml, 2, &edit->map, &error);
     if (rc == NG_EINVAL) {
         char why[ERROR_BYTES_MAX];
-        (void)snprintf(why, sizeof(why), "it does not parse (%.*s); edit the file as text",
-                       (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
+        (void)snprintf(
+            why, sizeof(why),
+            "it does not parse (%.*s); replace_frontmatter replaces it, or its broken line",
+            (int)utf8_cut(error, ERROR_BYTES_MAX / 2).len, error.data);
         return refuse(edit, why);
     }
     return rc;
@@ -351,6 +357,9 @@ static int set_one(struct frontmatter_edit *edit, struct ng_str *ret_bytes)
         return rc;
     }
     const struct notes_value *old = notes_value_get(edit->map, edit->key);
+    if (old != NULL) {
+        edit->key = old->key; /* `Tags` where `tags` is set */
+    }
     *ret_bytes = edit->bytes;
     if (notes_value_equal(old, edit->value)) {
         return NG_OK;

@@ -3,17 +3,33 @@
  * JSON. */
 #include "note.h"
 
+bool notes_key_is_name(struct ng_str key)
+{
+    static const char *const names[] = {"tag", "tags", "alias", "aliases"};
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        if (str_equal_fold(key, ng_str_of(names[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key)
 {
+    const struct notes_value *other = NULL; /* in another case */
     if (map == NULL || map->type != NOTES_MAP) {
         return NULL;
     }
+    bool is_name = notes_key_is_name(key);
     for (const struct notes_value *member = map->first; member != NULL; member = member->next) {
         if (str_equal(member->key, key)) {
             return member;
         }
+        if (is_name && other == NULL && str_equal_fold(member->key, key)) {
+            other = member;
+        }
     }
-    return NULL;
+    return other;
 }
 
 static void write_container(struct buf *buf, const struct notes_value *value)

@@ -71,15 +71,24 @@ static struct ng_str scalar_text(const struct notes_value *value)
 
 static void names_add_value(struct names *names, const struct notes_value *value)
 {
-    if (value == NULL) {
-        return;
-    }
     if (value->type != NOTES_LIST) {
         names_add_commas(names, scalar_text(value));
         return;
     }
     for (const struct notes_value *item = value->first; item != NULL; item = item->next) {
         names_add(names, scalar_text(item));
+    }
+}
+
+/* Of the members with this key in any case. */
+static void names_add_members(struct names *names, const struct notes_value *frontmatter,
+                              const char *key)
+{
+    for (const struct notes_value *member = frontmatter->first; member != NULL;
+         member = member->next) {
+        if (str_equal_fold(member->key, ng_str_of(key))) {
+            names_add_value(names, member);
+        }
     }
 }
 
@@ -132,9 +141,9 @@ static int read_frontmatter(struct arena *arena, struct ng_str bytes, struct not
     static const char *const created[] = {"created", "created_at", "date"};
     static const char *const modified[] = {"modified", "updated", "updated_at"};
     const struct notes_frontmatter *place = &note->place;
-    struct ng_str yaml =
+    note->yaml =
         notes_utf8_clean(arena, str_make(bytes.data + place->yaml, place->end - place->yaml));
-    int rc = notes_frontmatter_parse(arena, yaml, 1 + place->there, &note->frontmatter,
+    int rc = notes_frontmatter_parse(arena, note->yaml, 1 + place->there, &note->frontmatter,
                                      &note->frontmatter_error);
     if (rc == NG_EINVAL) {
         struct ng_str ignored;
@@ -149,10 +158,10 @@ static int read_frontmatter(struct arena *arena, struct ng_str bytes, struct not
     }
     struct names tags = {.arena = arena, .tags = true};
     struct names aliases = {.arena = arena};
-    names_add_value(&tags, notes_value_get(note->frontmatter, ng_str_of("tag")));
-    names_add_value(&tags, notes_value_get(note->frontmatter, ng_str_of("tags")));
-    names_add_value(&aliases, notes_value_get(note->frontmatter, ng_str_of("alias")));
-    names_add_value(&aliases, notes_value_get(note->frontmatter, ng_str_of("aliases")));
+    names_add_members(&tags, note->frontmatter, "tag");
+    names_add_members(&tags, note->frontmatter, "tags");
+    names_add_members(&aliases, note->frontmatter, "alias");
+    names_add_members(&aliases, note->frontmatter, "aliases");
     note->tags = tags.items;
     note->tag_count = tags.count;
     note->aliases = aliases.items;

@@ -56,6 +56,9 @@ struct notes_value {
     struct notes_place place;
 };
 
+/* Is it a key of tags or aliases? Their case does not matter: programs that own such folders
+ * write and read them in any. */
+bool notes_key_is_name(struct ng_str key);
 /* A member of a map; NULL: none, or no map. */
 const struct notes_value *notes_value_get(const struct notes_value *map, struct ng_str key);
 /* Is it a list or a map with elements? YAML writes it as a block. */
@@ -135,9 +138,10 @@ struct notes_note {
         *frontmatter; /* a map; empty if there is no front matter, or if it does not parse */
     bool has_frontmatter;
     struct ng_str frontmatter_error; /* {NULL, 0}: none */
+    struct ng_str yaml;              /* the text of the front matter, valid UTF-8 */
     struct ng_str title;       /* front matter's; {NULL, 0}: none; see notes_note_title() */
-    const struct ng_str *tags; /* union of `tag` and `tags`, without '#', each once; those of
-                                  the text with notes_note_tags() */
+    const struct ng_str *tags; /* union of `tag` and `tags` in any case, without '#', each once;
+                                  those of the text with notes_note_tags() */
     size_t tag_count;
     const struct ng_str *aliases;
     size_t alias_count;

@@ -33,7 +33,7 @@ const char notes_get_params[] =
     "\"section\":{\"type\":\"string\","
     "\"description\":\"A heading, or its anchor: only its part of the note\"},"
     "\"startLine\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
-    "\"description\":\"First line of content to return, from 1\"},"
+    "\"description\":\"First line of content to return, from 1; with raw of the file\"},"
     "\"maxLines\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
     "\"description\":\"Lines to return at most\"},"
     "\"startByte\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740991,"

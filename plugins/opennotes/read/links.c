@@ -190,7 +190,8 @@ static void scan_note(struct links *links, sqlite3_stmt *linked, sqlite3_stmt *r
     struct ng_str folded = notes_column_text(row, 3);
     size_t at = 0;
     size_t shown = 0;
-    for (int64_t line = 1; at < folded.len && shown < content.len; line++) {
+    for (int64_t line = sqlite3_column_int64(row, 4) + 1;
+         at < folded.len && shown < content.len; line++) {
         struct ng_str text = notes_line(folded, at, &at);
         struct ng_str context = notes_line(content, shown, &shown);
         if (is_mentioned(links, text) &&
@@ -215,7 +216,7 @@ static sqlite3_stmt *prepare_mentions(struct links *links)
     bool grams = true;
     buf_init(&sql, 16384);
     buf_init(&match, 1048576);
-    buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded FROM notes n"
+    buf_add_c(&sql, "SELECT n.id, n.path, b.content, b.folded, n.body_line FROM notes n"
                     " JOIN bodies b ON b.note = n.id WHERE n.id <> ?1 AND ");
     for (size_t i = 0; i < links->name_count; i++) {
         struct ng_str name = notes_index_grams(links->arena, links->names[i]);

@@ -23,15 +23,19 @@
 static const char *const statement_sql[NOTES_BOARD_STATEMENTS] = {
     [NOTES_BOARD_NEWS] = "SELECT seq, note FROM changes WHERE seq>=?1 ORDER BY seq",
     [NOTES_BOARD_PLACE] = "SELECT modified, path FROM notes WHERE id=?1",
-    [NOTES_BOARD_TEXT] = "SELECT CASE WHEN notes_has(n.title_fold,?2) THEN 1 WHEN NOT " BODY
+    [NOTES_BOARD_TEXT] = "SELECT CASE WHEN notes_has(n.heads,?2) THEN 1 WHEN NOT " BODY
                          " THEN 0 WHEN " HEADING " THEN 2 ELSE 3 END FROM notes n WHERE "
                          "n.id=?1",
-    [NOTES_BOARD_WHOLE] = "SELECT CASE WHEN notes_has(n.title_fold,?2) THEN 1 WHEN " HEADING
+    [NOTES_BOARD_WHOLE] = "SELECT CASE WHEN notes_has(n.heads,?2) THEN 1 WHEN " HEADING
                           " THEN 2 WHEN " BODY " THEN 3 ELSE 0 END FROM notes n WHERE n.id=?1",
     [NOTES_BOARD_GRAMS] = "SELECT 1 FROM grams WHERE grams MATCH ?2 AND rowid=?1",
     [NOTES_BOARD_SIZE] = "SELECT size FROM notes WHERE id=?1",
     [NOTES_BOARD_WORDS] = "SELECT title, body FROM texts WHERE note=?1",
-    [NOTES_BOARD_BODY] = "SELECT content, folded FROM bodies WHERE note=?1",
+    [NOTES_BOARD_STEM] = "SELECT word FROM vocab WHERE stem=?1 LIMIT 1000",
+    [NOTES_BOARD_FORMS] =
+        "SELECT word FROM vocab WHERE stem=?1 AND NOT notes_has(word,?2) ORDER BY word",
+    [NOTES_BOARD_BODY] = "SELECT b.content, b.folded, n.body_line FROM bodies b"
+                         " JOIN notes n ON n.id=b.note WHERE b.note=?1",
 };
 
 static int prepare(struct notes_board *board)

@@ -37,6 +37,8 @@ enum notes_board_statement {
     NOTES_BOARD_SIZE,
     NOTES_BOARD_WORDS,
     NOTES_BOARD_BODY,
+    NOTES_BOARD_FORMS,
+    NOTES_BOARD_STEM,
     NOTES_BOARD_STATEMENTS
 };
 
@@ -44,6 +46,7 @@ enum notes_needle_kind {
     NOTES_NEEDLE_TEXT = 0, /* a text as it is */
     NOTES_NEEDLE_WHOLE,    /* a query of several words */
     NOTES_NEEDLE_WORD,     /* a word or a similar one */
+    NOTES_NEEDLE_STEM,     /* any word with this stem */
 };
 
 /* The class of a note for a text, best first; 0: it does not have it. Of NOTES_NEEDLE_WORD it

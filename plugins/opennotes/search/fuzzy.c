@@ -163,6 +163,7 @@ static void end(struct finder *finder)
     arena_done(&finder->arena);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 int notes_fuzzy_marks(sqlite3 *db, struct ng_str word, uint8_t *marks, size_t size)
 {
     struct finder finder = {.db = db, .word = word, .number = 1, .marks = marks, .size = size};

@@ -26,6 +26,8 @@ unsigned notes_fuzzy_edits(size_t letters);
 unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most);
 enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word);
 size_t notes_fuzzy_letters(struct ng_str word);
+/* Are they forms of one English word? They match as if they were within the edits. */
+bool notes_fuzzy_same_stem(struct ng_str a, struct ng_str b);
 
 /* The words of a text as the index splits them: runs of letters, marks and digits, at most
  * `max`. Returns their number. */

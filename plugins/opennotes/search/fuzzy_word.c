@@ -14,6 +14,7 @@
 /* Each edit destroys at most 4 of a word's trigrams (a swap; others 3), and "^^word$$" has two
  * more than it has letters: only two swaps in a word of six may leave none of them. */
 #define TWO_SWAPS_LETTERS 6
+#define STEM_LETTERS_MIN ((size_t)3)
 
 /* ---- distance ---- */
 
@@ -106,6 +107,17 @@ unsigned notes_fuzzy_distance(struct ng_str a, struct ng_str b, unsigned most)
     return uint_min(measure(a_letters, a_len, b_letters, b_len), most + 1);
 }
 
+bool notes_fuzzy_same_stem(struct ng_str a, struct ng_str b)
+{
+    char stems[2][NOTES_STEM_BYTES_MAX];
+    /* No rule of the stemmer changes the first letters. */
+    if (a.len < STEM_LETTERS_MIN || b.len < STEM_LETTERS_MIN || a.data[0] != b.data[0] ||
+        a.data[1] != b.data[1]) {
+        return false;
+    }
+    return str_equal(notes_stem(a, stems[0]), notes_stem(b, stems[1]));
+}
+
 enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word)
 {
     if (str_equal(query, word)) {
@@ -115,7 +127,8 @@ enum notes_fuzzy_class notes_fuzzy_match(struct ng_str query, struct ng_str word
         return NOTES_FUZZY_PREFIX;
     }
     unsigned edits = notes_fuzzy_edits(notes_fuzzy_letters(query));
-    if (edits > 0 && notes_fuzzy_distance(query, word, edits) <= edits) {
+    bool similar = edits > 0 && notes_fuzzy_distance(query, word, edits) <= edits;
+    if (similar || notes_fuzzy_same_stem(query, word)) {
         return NOTES_FUZZY_EDITS;
     }
     return NOTES_FUZZY_NONE;
@@ -209,6 +222,26 @@ static int take_candidates(sqlite3 *db, struct ng_str word, unsigned edits,
     return rc;
 }
 
+/* Words with the stem that are not within the edits. */
+static int take_forms(sqlite3 *db, struct ng_str word, unsigned edits,
+                      struct notes_fuzzy_words *ret)
+{
+    sqlite3_stmt *statement = NULL;
+    char stem[NOTES_STEM_BYTES_MAX];
+    int rc =
+        sqlite3_prepare_v2(db, "SELECT word FROM vocab WHERE stem=?1", -1, &statement, NULL);
+    if (rc == SQLITE_OK) {
+        rc = notes_bind_text(statement, 1, notes_stem(word, stem));
+    }
+    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct ng_str found = notes_column_text(statement, 0);
+        rc =
+            notes_fuzzy_distance(word, found, edits) > edits ? add_word(ret, found) : SQLITE_OK;
+    }
+    (void)sqlite3_finalize(statement);
+    return notes_done(rc);
+}
+
 /* The word with its letters at first, first + 1 and second, second + 1 swapped. */
 static struct ng_str swapped(struct arena *arena, struct ng_str word, size_t first,
                              size_t second)
@@ -253,6 +286,9 @@ int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_word
         return SQLITE_OK;
     }
     int rc = take_candidates(db, word, edits, ret);
+    if (rc == SQLITE_OK) {
+        rc = take_forms(db, word, edits, ret);
+    }
     if (rc == SQLITE_OK && letters == TWO_SWAPS_LETTERS) {
         rc = take_two_swaps(word, ret);
     }

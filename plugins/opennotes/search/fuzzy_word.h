@@ -11,8 +11,8 @@ struct notes_fuzzy_words {
     size_t count, room;
 };
 
-/* All words of the vocabulary within the edits of this one, but not itself. An SQLite code;
- * done in any case. */
+/* All words of the vocabulary within the edits of this one, or with its stem, but not itself.
+ * An SQLite code; done in any case. */
 int notes_fuzzy_similar(sqlite3 *db, struct ng_str word, struct notes_fuzzy_words *ret);
 void notes_fuzzy_words_done(struct notes_fuzzy_words *words);
 

@@ -95,6 +95,33 @@ static int mark_word(struct notes_board *board, struct notes_needle *needle, siz
     return notes_done(rc);
 }
 
+static bool has_stem(struct ng_str text, struct ng_str stem)
+{
+    char other[NOTES_STEM_BYTES_MAX];
+    struct ng_str word;
+    size_t letters = 0;
+    for (size_t at = 0; notes_word_next(text, &at, &word, &letters);) {
+        if (str_equal(notes_stem(word, other), stem)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int mark_stem(struct notes_board *board, struct notes_needle *needle, size_t id)
+{
+    sqlite3_stmt *statement = board->statements[NOTES_BOARD_WORDS];
+    (void)sqlite3_bind_int64(statement, 1, (int64_t)id);
+    int rc = sqlite3_step(statement);
+    needle->marks[id] = NOTES_MARK_NONE;
+    if (rc == SQLITE_ROW && (has_stem(notes_column_text(statement, 0), needle->text) ||
+                             has_stem(notes_column_text(statement, 1), needle->text))) {
+        needle->marks[id] = NOTES_MARK_BODY;
+    }
+    (void)sqlite3_reset(statement);
+    return notes_done(rc);
+}
+
 static int mark_note(struct notes_search *search, struct notes_needle *needle, size_t id)
 {
     if (id >= needle->size) {
@@ -105,6 +132,8 @@ static int mark_note(struct notes_search *search, struct notes_needle *needle, s
         return mark_whole(search, needle, id);
     case NOTES_NEEDLE_WORD:
         return mark_word(search->board, needle, id);
+    case NOTES_NEEDLE_STEM:
+        return mark_stem(search->board, needle, id);
     default:
         return classify(search->board, NOTES_BOARD_TEXT, id, needle->text, &needle->marks[id]);
     }
@@ -279,12 +308,35 @@ static int read_whole(struct notes_search *search, struct notes_needle *needle)
     return rc;
 }
 
+/* The notes that have any word of the vocabulary with the stem. */
+static int read_stem(struct notes_search *search, struct notes_needle *needle)
+{
+    sqlite3_stmt *rows = search->board->statements[NOTES_BOARD_STEM];
+    struct buf match;
+    buf_init(&match, SQL_MAX);
+    int rc = notes_bind_text(rows, 1, needle->text);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        notes_add_if(&match, match.len > 0, " OR ");
+        notes_add_quoted(&match, notes_column_text(rows, 0), '"');
+        rc = match.rc == NG_OK ? SQLITE_OK : SQLITE_NOMEM;
+    }
+    (void)sqlite3_reset(rows);
+    rc = notes_done(rc);
+    if (rc == SQLITE_OK && match.len > 0) {
+        rc = each_id(search, needle, BY_WORDS, notes_buf_str(&match), take_body);
+    }
+    buf_done(&match);
+    return rc;
+}
+
 static int read_notes(struct notes_search *search, struct notes_needle *needle)
 {
     memset(needle->marks, 0, needle->size);
     switch (needle->kind) {
     case NOTES_NEEDLE_WHOLE:
         return read_whole(search, needle);
+    case NOTES_NEEDLE_STEM:
+        return read_stem(search, needle);
     case NOTES_NEEDLE_WORD:
         return notes_fuzzy_marks(search->db, needle->text, needle->marks, needle->size);
     default:
@@ -353,7 +405,8 @@ static int bring_up_to_date(struct notes_search *search, struct notes_needle *ne
     struct notes_board *board = search->board;
     bool anew = needle->seq < board->since;
     int rc = fit(needle, board->size);
-    if (rc == SQLITE_OK && !anew && needle->kind == NOTES_NEEDLE_WORD) {
+    bool split = needle->kind == NOTES_NEEDLE_WORD || needle->kind == NOTES_NEEDLE_STEM;
+    if (rc == SQLITE_OK && !anew && split) {
         rc = check_long(board, needle, &anew);
     }
     if (rc == SQLITE_OK && anew) {

@@ -8,27 +8,23 @@
 #define EXECUTED_MAX 1000 /* bytes of a statement or condition that the answer repeats */
 #define SHOWN_MAX ((size_t)4 * EXECUTED_MAX + 1024)
 
+/* At most 1,024 characters: OpenAI refuses a request with a longer description. */
 const char notes_search_summary[] =
     "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
     "the path of a note is not known:\n\n"
-    "1. Text: 'query' for substring matching: notes with all of the text first, then "
-    "those with any of its words\n"
+    "1. Text: 'query' for substring matching in titles, aliases and text: notes with all of "
+    "the text first, then those with any of its words, in any form\n"
     "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"
     "3. SQL: 'sql' (SQLite; one SELECT or WITH statement)\n"
-    "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with "
-    "'query'\n\n"
-    "Common filter fields: data.tag, data.status, data.priority, path, title, links-to, "
-    "linked-by; operators: = != < > <= >= ~ (contains). data.tag means the tags of the "
-    "frontmatter and the #tags in the text\n\n"
+    "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with 'query'\n\n"
+    "Filter fields: data.KEY (data.tag: frontmatter and #tags), path, title, links-to, "
+    "linked-by; operators: = != < > <= >= ~ (contains)\n\n"
     "Example SQL: SELECT * FROM read_markdown('**/*.md') WHERE content LIKE '%TODO%' LIMIT 10\n"
     "Columns: file_path, title, content, metadata (JSON: metadata ->> 'status'), tags (JSON), "
     "created, modified, size, word_count. Also md_links(content), md_headings(content), "
-    "md_tasks(content) as tables and md_stats(content).\n\n"
-    "Returns notes matching criteria with pagination metadata; with 'query' each has the "
-    "'line' "
-    "of the first hit (as 'startLine' of get) and an 'excerpt' of the text around it, of a "
-    "note "
-    "whose title alone matches its first words.";
+    "md_tasks(content) as tables.\n\n"
+    "Returns pages of notes; with 'query' each has an 'excerpt' around the first hit and its "
+    "'line' in the file ('startLine' of get with 'raw').";
 
 #define CONDITIONS(name, what)                                                                 \
     "\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":100,"       \
@@ -58,12 +54,16 @@ const char notes_search_result[] =
     "\"pagination\":" NOTES_SCHEMA_PAGINATION ","
     "\"query\":{\"type\":\"object\",\"required\":[\"type\",\"executed\"],\"properties\":{"
     "\"type\":{\"type\":\"string\",\"enum\":[\"text\",\"fuzzy\",\"sql\",\"boolean\"]},"
-    "\"executed\":{\"type\":\"string\"}}},\"_guidance\":{\"type\":\"string\"}}}";
+    "\"executed\":{\"type\":\"string\"}}},\"leftOut\":" NOTES_SCHEMA_LEFT_OUT
+    ",\"_guidance\":{\"type\":\"string\"}}}";
 
 int notes_search_take(struct notes_search *search, int64_t note)
 {
     struct notes_answer *answer = &search->answer;
     struct ng_call *call = search->call;
+    if (search->left_out != NULL) {
+        return notes_left_out_add(search->left_out, search->db, note);
+    }
     if (answer->rows % 1024 == 1023 && call->host->cancelled(call)) {
         return SQLITE_INTERRUPT;
     }
@@ -138,9 +138,39 @@ static void write_query(struct notes_search *search, const char *type, struct ng
 
 /* ---- kinds of searches ---- */
 
-static int search_notes(struct notes_search *search, bool fuzzy)
+static int find_notes(struct notes_search *search, bool fuzzy)
 {
     bool done = false;
+    int rc = SQLITE_OK;
+    if (fuzzy) {
+        rc = notes_search_fuzzy(search, &done);
+    }
+    if (rc == SQLITE_OK && !done) {
+        rc = notes_search_text(search);
+    }
+    return rc;
+}
+
+/* The same search, of the notes that the filter leaves out because of their front matter. */
+static int find_left_out(struct notes_search *search, bool fuzzy, struct notes_left_out *left)
+{
+    const struct notes_filter *filter = search->filter;
+    struct notes_filter *other = NULL;
+    int rc = notes_filter_left_out(search->call, search->db, filter, &other);
+    if (rc == SQLITE_OK && other != NULL) {
+        search->filter = other;
+        search->left_out = left;
+        rc = find_notes(search, fuzzy);
+        search->left_out = NULL;
+        search->filter = filter;
+        notes_left_out_reserve(left, &search->answer);
+    }
+    return rc;
+}
+
+static int search_notes(struct notes_search *search, bool fuzzy)
+{
+    struct notes_left_out left = {.count = 0};
     struct buf shown;
     const char *type = fuzzy ? "fuzzy" : "text";
     if (search->query.len == 0 && search->filter->values != NULL) {
@@ -154,12 +184,14 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     }
     buf_done(&shown);
     int rc = notes_board_open(search);
-    if (rc == SQLITE_OK && fuzzy) {
-        rc = notes_search_fuzzy(search, &done);
+    if (rc == SQLITE_OK) {
+        rc = find_left_out(search, fuzzy, &left);
     }
-    if (rc == SQLITE_OK && !done) {
-        rc = notes_search_text(search);
+    if (rc == SQLITE_OK) {
+        rc = find_notes(search, fuzzy);
     }
+    notes_answer_list_end(&search->answer);
+    notes_left_out_end(&left, &search->answer);
     if (rc == SQLITE_NOMEM) {
         rc = notes_fail_memory(search->call);
     } else if (rc == SQLITE_INTERRUPT) {
@@ -176,7 +208,10 @@ static int search_sql(struct notes_search *search, struct opennotes *self, struc
     const struct notes_sql sql = {
         .text = text, .timeout_ms = self->query_timeout_ms, .running = &self->sql_running};
     write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
-    return notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);
+    int rc =
+        notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);
+    notes_answer_list_end(&search->answer);
+    return rc;
 }
 
 /* ---- */
@@ -232,6 +267,5 @@ int notes_search_run(struct notes_notebook *notebook, struct ng_call *call, stru
                        ng_arg_int(call, "offset", 0));
     rc = sql.data != NULL ? search_sql(&search, notebook->self, sql)
                           : search_notes(&search, is_fuzzy(call));
-    notes_answer_list_end(&search.answer);
     return notes_answer_finish(&search.answer, rc);
 }

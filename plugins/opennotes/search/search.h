@@ -4,12 +4,20 @@
 #define OPENNOTES_SEARCH_H
 
 #include "answer/answer.h"
+#include "answer/left_out.h"
 #include "board.h"
 #include "filter/filter.h"
 #include "fuzzy.h"
 #include "index/index.h"
 
 #define NOTES_QUERY_MAX 10000 /* bytes of `query` */
+
+/* Other forms of a word: words of the notebook with its stem and without it as a part. */
+#define NOTES_FORMS_MAX ((size_t)16)
+struct notes_forms {
+    struct ng_str words[NOTES_FORMS_MAX];
+    size_t count;
+};
 
 struct notes_search {
     struct ng_call *call;
@@ -20,12 +28,16 @@ struct notes_search {
     const struct notes_filter *filter;
     struct arena *arena;
     struct notes_answer answer;
-    struct notes_board *board; /* of the connection */
+    struct notes_board *board;       /* of the connection */
+    struct notes_left_out *left_out; /* counts the notes instead; NULL: they are answered */
     /* Of the query, folded; none: it is searched as a whole. */
     struct ng_str words[NOTES_FUZZY_WORDS_MAX];
+    struct ng_str written[NOTES_FUZZY_WORDS_MAX]; /* of a text, before their endings are cut */
     struct notes_needle *needles[NOTES_FUZZY_WORDS_MAX]; /* of the words, on the board */
     size_t word_count;
-    struct ng_str grams; /* trigrams of any of the words; {NULL, 0}: all notes may have one */
+    struct notes_forms forms[NOTES_FUZZY_WORDS_MAX]; /* of the words */
+    struct ng_str
+        grams; /* trigrams of any of the words and forms; {NULL, 0}: all notes may have one */
 };
 
 /* Counts a note, and writes it if it is on the page. An SQLite code. */
@@ -52,6 +64,9 @@ int notes_rank_words(struct notes_search *search);
 int notes_rank_similar(struct notes_search *search);
 
 /* ---- search_text.c, search_fuzzy.c: an SQLite code each */
+
+/* search_forms.c: search->forms of all words. */
+int notes_search_forms(struct notes_search *search);
 
 /* A statement for the notes with a text: their ids and ranks. More conditions follow. */
 int notes_search_select(struct notes_search *search, struct ng_str text, struct buf *sql,

@@ -13,6 +13,7 @@
 /* A note's text and its folded form. Both have the same lines. */
 struct body {
     struct ng_str content, folded;
+    int64_t line; /* lines before it in the file */
 };
 
 /* ---- position in the folded text ---- */
@@ -30,7 +31,7 @@ static bool is_similar(const struct wanted *wanted, struct ng_str word, size_t l
     bool is_short = letters + wanted->edits < wanted->letters;
     bool is_long = letters > wanted->letters + wanted->edits;
     if (is_short || (is_long && !str_starts(word, wanted->word))) {
-        return false;
+        return notes_fuzzy_same_stem(wanted->word, word);
     }
     return notes_fuzzy_match(wanted->word, word) != NOTES_FUZZY_NONE;
 }
@@ -58,6 +59,38 @@ static size_t find_similar(const struct notes_search *search, struct ng_str fold
     return SIZE_MAX;
 }
 
+static bool is_form(const struct notes_search *search, struct ng_str word)
+{
+    for (size_t k = 0; k < search->word_count; k++) {
+        for (size_t i = 0; i < search->forms[k].count; i++) {
+            if (str_equal(search->forms[k].words[i], word)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The first word that is another form of one of the query. */
+static size_t find_form(const struct notes_search *search, struct ng_str folded)
+{
+    struct ng_str word;
+    size_t letters = 0;
+    size_t at = 0;
+    size_t forms = 0;
+    for (size_t k = 0; k < search->word_count; k++) {
+        forms += search->forms[k].count;
+    }
+    for (size_t i = 0;
+         forms > 0 && i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
+         i++) {
+        if (is_form(search, word)) {
+            return (size_t)(word.data - folded.data);
+        }
+    }
+    return SIZE_MAX;
+}
+
 static size_t find_hit(const struct notes_search *search, struct ng_str folded)
 {
     size_t first = str_find(folded, search->folded, 0);
@@ -69,9 +102,9 @@ static size_t find_hit(const struct notes_search *search, struct ng_str folded)
         first = size_min(at, first);
     }
     if (first == SIZE_MAX) {
-        return find_similar(search, folded);
+        first = find_form(search, folded);
     }
-    return first;
+    return first != SIZE_MAX ? first : find_similar(search, folded);
 }
 
 /* ---- the same position in the original text ---- */
@@ -121,7 +154,7 @@ static size_t unfold(struct ng_str line, size_t wanted)
 }
 
 struct place {
-    int64_t line; /* from 1 */
+    int64_t line; /* from 1; 0: there is no text */
     size_t at;    /* in the content */
 };
 
@@ -193,7 +226,7 @@ static void write_hit(struct notes_search *search, const struct body *body, stru
         return;
     }
     size_t at = utf8_cut(body->content, place.at).len;
-    notes_json_member_int(item, "line", place.line);
+    notes_json_member_int(item, "line", body->line + place.line);
     notes_json_member(item, "excerpt", around(body->content, at, search->query.len));
 }
 
@@ -206,7 +239,8 @@ int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item
     (void)sqlite3_bind_int64(row, 1, note);
     int rc = sqlite3_step(row);
     if (rc == SQLITE_ROW) {
-        struct body body = {notes_column_text(row, 0), notes_column_text(row, 1)};
+        struct body body = {notes_column_text(row, 0), notes_column_text(row, 1),
+                            sqlite3_column_int64(row, 2)};
         write_hit(search, &body, item);
     }
     (void)sqlite3_reset(row);

@@ -114,36 +114,73 @@ int notes_rank_similar(struct notes_search *search)
     return rc;
 }
 
+_Static_assert(NOTES_FUZZY_WORDS_MAX <= 16, "a bit of uint16_t for each word");
+
+static void add_marks(const struct notes_search *search, const struct notes_needle *needle,
+                      size_t word, uint16_t *has)
+{
+    for (size_t id = 0; id < search->board->size; id++) {
+        has[id] = (uint16_t)(has[id] | (needle->marks[id] > 0) << word);
+    }
+}
+
+/* The needle of a stem may take the place of one that is in use: their marks are added first.
+ */
+static int add_forms(struct notes_search *search, uint16_t *has)
+{
+    struct notes_needle *needle = NULL;
+    char stem[NOTES_STEM_BYTES_MAX];
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < search->word_count && rc == SQLITE_OK; i++) {
+        if (search->forms[i].count == 0) {
+            continue;
+        }
+        rc = notes_needle_get(search, NOTES_NEEDLE_STEM, notes_stem(search->written[i], stem),
+                              &needle);
+        if (rc == SQLITE_OK) {
+            add_marks(search, needle, i, has);
+        }
+    }
+    return rc;
+}
+
 /* Notes with the whole query by its mark, then those with most of the words. */
-static void rank_words(const struct notes_search *search, const uint8_t *whole, uint8_t *ranks)
+static int rank_words(struct notes_search *search, const struct notes_needle *whole,
+                      uint8_t *ranks)
 {
     size_t size = search->board->size;
+    size_t last = NOTES_MARK_BODY + 1 + search->word_count;
+    uint16_t *has = arena_zalloc(search->arena, size * sizeof(*has) + 1);
+    if (has == NULL) {
+        return SQLITE_NOMEM;
+    }
+    memcpy(ranks, whole->marks, size);
     for (size_t i = 0; i < search->word_count; i++) {
-        const uint8_t *marks = search->needles[i]->marks;
-        for (size_t id = 0; id < size; id++) {
-            ranks[id] = (uint8_t)(ranks[id] + (marks[id] > 0));
-        }
+        add_marks(search, search->needles[i], i, has);
     }
-    uint8_t last = (uint8_t)(NOTES_MARK_BODY + 1 + search->word_count);
+    int rc = add_forms(search, has);
     for (size_t id = 0; id < size; id++) {
-        if (whole[id] > 0) {
-            ranks[id] = whole[id];
-        } else if (ranks[id] > 0) {
-            ranks[id] = (uint8_t)(last - ranks[id]);
+        if (ranks[id] == 0 && has[id] != 0) {
+            ranks[id] = (uint8_t)(last - (size_t)__builtin_popcount(has[id]));
         }
     }
+    return rc;
 }
 
 int notes_rank_words(struct notes_search *search)
 {
     struct notes_needle *whole = NULL;
     uint8_t *ranks = make_ranks(search);
+    enum notes_needle_kind kind =
+        search->word_count > 1 ? NOTES_NEEDLE_WHOLE : NOTES_NEEDLE_TEXT;
     int rc = ranks != NULL ? get_needles(search, NOTES_NEEDLE_TEXT) : SQLITE_NOMEM;
     if (rc == SQLITE_OK) {
-        rc = notes_needle_get(search, NOTES_NEEDLE_WHOLE, search->folded, &whole);
+        rc = notes_needle_get(search, kind, search->folded, &whole);
     }
     if (rc == SQLITE_OK) {
-        rank_words(search, whole->marks, ranks);
+        rc = rank_words(search, whole, ranks);
+    }
+    if (rc == SQLITE_OK) {
         rc = take_page(search, ranks);
     }
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* search_text.c - text search: a substring of title or body, whatever its case; ranked title,
  * heading, body, then newest. Notes without the whole text follow by how many of its words they
- * have. */
+ * have, in any form. */
 #include <string.h>
 
 #include "search.h"
@@ -13,11 +13,11 @@
 /* ?1 is the folded text, ?2 its trigrams, ?3 the words that contain it; the filter's parameters
  * follow. */
 #define FOUND                                                                                  \
-    "SELECT n.id, CASE WHEN notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM "      \
+    "SELECT n.id, CASE WHEN notes_has(n.heads,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM "           \
     "headings "                                                                                \
     "h WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 ELSE 2 END rank FROM "
 #define BODY "(SELECT b.folded FROM bodies b WHERE b.note=n.id)"
-#define CONTAINED "(notes_has(n.title_fold,?1) OR notes_has(" BODY ",?1)) AND "
+#define CONTAINED "(notes_has(n.heads,?1) OR notes_has(" BODY ",?1)) AND "
 #define ORDER " ORDER BY rank, n.modified DESC, n.path"
 
 /* Words that are too long are not in vocab: their notes are searched directly. */
@@ -107,8 +107,8 @@ static bool ends_with(struct ng_str word, const char *suffix, size_t least)
     return word.len >= len + least && memcmp(word.data + word.len - len, suffix, len) == 0;
 }
 
-/* The common prefix of the forms of an English word, roughly: it is searched as a part of
- * words. */
+/* A word of a query without the ending that other words with it rarely have: it is searched as
+ * a part of words, beside the forms with its stem. */
 static struct ng_str word_begin(struct ng_str word)
 {
     struct ng_str begin = word;
@@ -145,29 +145,52 @@ static struct ng_str bare(struct ng_str piece)
     return piece;
 }
 
-/* The search words of a query with several words; 0: the query has one word or only stop words,
- * and is searched as a whole. */
-static size_t split(struct notes_search *search)
+/* The search words of a query; 0: it has only stop words. *ret_pieces: words with them. */
+static size_t split(struct notes_search *search, size_t *ret_pieces)
 {
     struct ng_str text = search->folded;
-    size_t pieces = 0;
     size_t kept = 0;
+    *ret_pieces = 0;
     for (size_t at = 0; at < text.len && kept < NOTES_FUZZY_WORDS_MAX;) {
         size_t from = at;
         while (at < text.len && (unsigned char)text.data[at] > ' ') {
             at++;
         }
-        pieces += at > from;
+        *ret_pieces += at > from;
         struct ng_str word = bare(str_make(text.data + from, at - from));
         if (word.len > 0 && !is_common(word)) {
+            search->written[kept] = word;
             search->words[kept++] = word_begin(word);
         }
         at++;
     }
-    if (pieces <= 1) {
-        return 0;
-    }
     return kept;
+}
+
+/* A query of one word is searched as a whole, if the notebook has no other form of it. */
+static int find_search_words(struct notes_search *search)
+{
+    size_t pieces = 0;
+    search->word_count = split(search, &pieces);
+    if (pieces <= 1) {
+        search->words[0] = search->written[0];
+    }
+    int rc = notes_search_forms(search);
+    if (pieces <= 1 && (search->word_count == 0 || search->forms[0].count == 0)) {
+        search->word_count = 0;
+    }
+    return rc;
+}
+
+/* true: it has none. */
+static bool add_grams(struct notes_search *search, struct buf *match, struct ng_str word)
+{
+    struct ng_str grams = notes_index_grams(search->arena, word);
+    notes_add_if(match, match->len > 0, " OR ");
+    buf_add_char(match, '(');
+    buf_add_str(match, grams);
+    buf_add_char(match, ')');
+    return grams.len == 0;
 }
 
 /* The MATCH expression for notes that may have any of the words. {NULL, 0}: a word is too short
@@ -178,12 +201,10 @@ static int find_grams(struct notes_search *search)
     bool all = false;
     buf_init(&match, SQL_MAX);
     for (size_t i = 0; i < search->word_count; i++) {
-        struct ng_str grams = notes_index_grams(search->arena, search->words[i]);
-        all = all || grams.len == 0;
-        notes_add_if(&match, i > 0, " OR ");
-        buf_add_char(&match, '(');
-        buf_add_str(&match, grams);
-        buf_add_char(&match, ')');
+        all = add_grams(search, &match, search->words[i]) || all;
+        for (size_t k = 0; k < search->forms[i].count; k++) {
+            all = add_grams(search, &match, search->forms[i].words[k]) || all;
+        }
     }
     search->grams = str_make(NULL, 0);
     if (!all && match.rc == NG_OK) {
@@ -194,6 +215,33 @@ static int find_grams(struct notes_search *search)
     return rc;
 }
 
+/* Does the note have the word, or another form of it as a word? */
+static void add_word(const struct notes_search *search, size_t i, struct buf *sql)
+{
+    const struct notes_forms *forms = &search->forms[i];
+    struct buf match;
+    buf_init(&match, SQL_MAX);
+    buf_add_c(sql, "(notes_has(n.heads,");
+    notes_add_quoted(sql, search->words[i], '\'');
+    buf_add_c(sql, ") OR notes_has(" BODY ",");
+    notes_add_quoted(sql, search->words[i], '\'');
+    buf_add_c(sql, ")");
+    for (size_t k = 0; k < forms->count; k++) {
+        notes_add_if(&match, k > 0, " OR ");
+        notes_add_quoted(&match, forms->words[k], '"');
+    }
+    if (forms->count > 0) {
+        buf_add_c(sql, " OR n.id IN (SELECT rowid FROM terms WHERE terms MATCH ");
+        notes_add_quoted(sql, notes_buf_str(&match), '\'');
+        buf_add_c(sql, ")");
+    }
+    buf_add_c(sql, ")");
+    if (match.rc != NG_OK) {
+        sql->rc = match.rc;
+    }
+    buf_done(&match);
+}
+
 /* One statement for any of the words. */
 static void write_any(struct notes_search *search, struct buf *sql)
 {
@@ -201,15 +249,11 @@ static void write_any(struct notes_search *search, struct buf *sql)
     buf_init(&has, SQL_MAX);
     for (size_t i = 0; i < search->word_count; i++) {
         notes_add_if(&has, i > 0, "+");
-        buf_add_c(&has, "(notes_has(n.title_fold,");
-        notes_add_quoted(&has, search->words[i], '\'');
-        buf_add_c(&has, ") OR notes_has(" BODY ",");
-        notes_add_quoted(&has, search->words[i], '\'');
-        buf_add_c(&has, "))");
+        add_word(search, i, &has);
     }
     buf_add_c(sql, "SELECT id, CASE WHEN whole<3 THEN whole-1000 ELSE -words END rank FROM ("
                    "SELECT n.id id, n.modified modified, n.path path, CASE WHEN "
-                   "notes_has(n.title_fold,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
+                   "notes_has(n.heads,?1) THEN 0 WHEN EXISTS(SELECT 1 FROM headings h "
                    "WHERE h.note=n.id AND notes_has(h.fold,?1)) THEN 1 WHEN notes_has(" BODY
                    ",?1) THEN 2 ELSE 3 END whole, ");
     buf_add_str(sql, notes_buf_str(&has));
@@ -285,8 +329,11 @@ int notes_search_text(struct notes_search *search)
 {
     bool searchable = is_searchable(search->folded);
     int rc = SQLITE_OK;
-    search->word_count = searchable ? split(search) : 0;
-    if (search->word_count > 0) {
+    search->word_count = 0;
+    if (searchable) {
+        rc = find_search_words(search);
+    }
+    if (rc == SQLITE_OK && search->word_count > 0) {
         rc = find_grams(search);
     }
     if (rc != SQLITE_OK || !searchable || !notes_search_has_board(search)) {

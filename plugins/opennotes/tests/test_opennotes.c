@@ -157,6 +157,9 @@ static void discovered_ones(void **state)
         "\"current\":{\"name\":\"One\",\"path\":\"@/root/one\",\"source\":\"ancestor\"");
     has(test, "list", "{}", "deep/x.md");
     has(test, "list", "{\"notebook\":\"one\"}", "deep/x.md");
+    /* Its index was never made. */
+    fails(test, "get", "{\"path\":\"none.md\",\"notebook\":\"@/root/plain\"}", "NOTE_NOT_FOUND",
+          "Check path is relative to notebook root");
     has(test, "list", "{\"notebook\":\"@/root/plain\"}", "\"path\":\"p.md\"");
     has(test, "list", "{\"notebook\":\"plain\"}", "\"path\":\"p.md\"");
     /* A second one: now it must be said which. */

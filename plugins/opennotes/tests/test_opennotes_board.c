@@ -219,7 +219,8 @@ static void only_changed_notes_are_read(void **state)
     char *far = sqlite3_mprintf(
         "INSERT INTO notes SELECT %lld,'far.md',file,title,title_fold,'far.md',created,"
         "modified,size,words,front,front_error,revision,body_line,mtime_ns,ctime_ns,inode,"
-        "device,checked_ns FROM notes WHERE id=%lld;INSERT INTO changes(note) VALUES(%lld)",
+        "device,checked_ns,heads FROM notes WHERE id=%lld;INSERT INTO changes(note) "
+        "VALUES(%lld)",
         (long long)NOTES_BOARD_IDS_MAX, (long long)first, (long long)NOTES_BOARD_IDS_MAX);
     assert_int_equal(sqlite3_exec(db, far, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_free(far);
@@ -306,7 +307,7 @@ static void copy_note(sqlite3 *db, int64_t id)
     char *sql = sqlite3_mprintf(
         "INSERT INTO notes SELECT %lld,'copy.md',file,'copy','copy','copy.md',created,modified,"
         "size,words,front,front_error,revision,body_line,mtime_ns,ctime_ns,inode,device,"
-        "checked_ns FROM notes WHERE path='a.md';INSERT INTO changes(note) VALUES(%lld)",
+        "checked_ns,'copy' FROM notes WHERE path='a.md';INSERT INTO changes(note) VALUES(%lld)",
         (long long)id, (long long)id);
     run(db, sql);
     sqlite3_free(sql);

@@ -52,10 +52,10 @@ static void incoming(void **state)
         "{\"path\":\"alpha.md\",\"incoming\":["
         "{\"path\":\"no te.md\",\"line\":3,\"context\":\"[[Alpha Project]]: the Alpha Project "
         "again\"},"
-        "{\"path\":\"sub/beta.md\",\"line\":1,\"context\":\"[up](../alpha.md) then\"},"
-        "{\"path\":\"sub/beta.md\",\"line\":2,\"context\":\"[[alpha|A]]\"},"
-        "{\"path\":\"sub/beta.md\",\"line\":3,\"context\":\"[[Alpha Project#x]]\"},"
-        "{\"path\":\"sub/beta.md\",\"line\":4,\"context\":\"[[ap]]\"}],"
+        "{\"path\":\"sub/beta.md\",\"line\":4,\"context\":\"[up](../alpha.md) then\"},"
+        "{\"path\":\"sub/beta.md\",\"line\":5,\"context\":\"[[alpha|A]]\"},"
+        "{\"path\":\"sub/beta.md\",\"line\":6,\"context\":\"[[Alpha Project#x]]\"},"
+        "{\"path\":\"sub/beta.md\",\"line\":7,\"context\":\"[[ap]]\"}],"
         "\"pagination\":{\"total\":5,\"returned\":5,\"page\":1,\"pageSize\":50,"
         "\"hasMore\":false}}");
     /* Names are compared in one form of Unicode. */
@@ -64,15 +64,15 @@ static void incoming(void **state)
         (const char *const[]){"\"path\":\"links.md\",\"line\":1", "\"total\":2", NULL});
     fixture_says(
         *state, LINKS, "{\"path\":\"no te.md\",\"kind\":\"incoming\"}",
-        (const char *const[]){"\"path\":\"sub/beta.md\",\"line\":5", "\"total\":1", NULL});
+        (const char *const[]){"\"path\":\"sub/beta.md\",\"line\":8", "\"total\":1", NULL});
 }
 
 static void outgoing(void **state)
 {
     char *text = fixture_call(*state, LINKS, "{\"path\":\"alpha.md\",\"kind\":\"outgoing\"}");
-    assert_non_null(strstr(text, "{\"line\":1,\"target\":\"sub/beta.md#part\",\"text\":\"b\","
+    assert_non_null(strstr(text, "{\"line\":6,\"target\":\"sub/beta.md#part\",\"text\":\"b\","
                                  "\"resolved\":\"sub/beta.md\"}"));
-    assert_non_null(strstr(text, "{\"line\":1,\"target\":\"missing\",\"text\":\"missing\"}"));
+    assert_non_null(strstr(text, "{\"line\":6,\"target\":\"missing\",\"text\":\"missing\"}"));
     assert_non_null(strstr(text, "\"resolved\":\"alpha.md\""));
     assert_null(strstr(text, "p.png"));
     assert_null(strstr(text, "code"));

@@ -73,10 +73,10 @@ static void excerpts(void **state)
         "Stra\xc3\x9f"
         "en hidden here\n");
     open_with(test, REGISTERED);
-    has(test, "search", "{\"query\":\"needle\"}", "\"line\":4,\"excerpt\":\"");
+    has(test, "search", "{\"query\":\"needle\"}", "\"line\":7,\"excerpt\":\"");
     has(test, "search", "{\"query\":\"needle\"}",
         "before many words before \\nthen a NEEDLE in it\\nmany words");
-    has(test, "search", "{\"query\":\"nedle\",\"fuzzy\":true}", "\"line\":4,");
+    has(test, "search", "{\"query\":\"nedle\",\"fuzzy\":true}", "\"line\":7,");
     has(test, "search", "{\"query\":\"nedle\",\"fuzzy\":true}", "then a NEEDLE in it");
     has(test, "search", "{\"query\":\"title\"}", "\"line\":3,\"excerpt\":\"nothing of it\"");
     has(test, "search", "{\"query\":\"STRASSEN\"}",

@@ -177,10 +177,11 @@ static void test_words_without_memory(void **state)
     assert_int_equal(
         sqlite3_exec(
             db,
-            "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT, letters INTEGER);"
+            "CREATE TABLE vocab(id INTEGER PRIMARY KEY, word TEXT, letters INTEGER, "
+            "stem TEXT);"
             "CREATE VIRTUAL TABLE vocab_grams USING fts5(word, content='', "
             "detail='none', tokenize='trigram case_sensitive 1');"
-            "INSERT INTO vocab VALUES(1,'planning',8),(2,'plannig',7);"
+            "INSERT INTO vocab VALUES(1,'planning',8,'plan'),(2,'plannig',7,'plannig');"
             "INSERT INTO vocab_grams(rowid,word) SELECT id,'^^'||word||'$$' FROM vocab",
             NULL, NULL, NULL),
         SQLITE_OK);

@@ -109,8 +109,8 @@ static void built_in(void **state)
                   "VIEW_INVALID_PARAMS", "no-links");
     char *text = fixture_call(fixture, VIEWS, "{\"view\":\"broken-links\"}");
     assert_non_null(strstr(text,
-                           "\"results\":[{\"path\":\"b.md\",\"line\":1,\"target\":\"no.md\","
-                           "\"text\":\"x\"},{\"path\":\"b.md\",\"line\":1,"
+                           "\"results\":[{\"path\":\"b.md\",\"line\":10,\"target\":\"no.md\","
+                           "\"text\":\"x\"},{\"path\":\"b.md\",\"line\":10,"
                            "\"target\":\"none\",\"text\":\"N\"}]"));
     assert_non_null(strstr(text, "\"total\":2,"));
     free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* text.h - texts of notes: core/base, JSON without a writer, Unicode forms, words, globs, times
- * of the system's zone. */
+ * of the gateway's zone (`timezone`, else TZ). */
 #ifndef OPENNOTES_TEXT_H
 #define OPENNOTES_TEXT_H
 
@@ -175,6 +175,10 @@ bool notes_is_word(int32_t character);
  * moves behind it. false: there is none. */
 bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
                      size_t *ret_letters);
+/* The stem of a folded word, in `out` or the word itself: equal for the forms of an English
+ * word. */
+#define NOTES_STEM_BYTES_MAX ((size_t)256)
+struct ng_str notes_stem(struct ng_str word, char out[NOTES_STEM_BYTES_MAX]);
 /* Number of words: runs without white space that contain a letter or digit. */
 size_t notes_words(struct ng_str text);
 
@@ -194,12 +198,14 @@ bool notes_glob_leaves(struct ng_str pattern);
 
 /* ---- times */
 
-/* A time in the system's zone: "2026-01-28T15:30:00+01:00". */
+/* A time in the gateway's zone: "2026-01-28T15:30:00+01:00". */
 void notes_time_write_local(int64_t time_ms, char out[RFC3339_SIZE]);
 /* A day, with or without a time of day ('T' or a blank between), with or without a zone (then
- * the system's). false: the text is neither. */
+ * the gateway's). false: the text is neither. */
 bool notes_time_parse(struct ng_str text, int64_t *ret_ms);
-/* "2026-01-28" and NUL, of the system's zone. */
+/* "2026-01-28" and NUL, of the gateway's zone. */
 void notes_day_write(int64_t time_ms, char out[RFC3339_DAY_SIZE]);
+/* A number that differs for zones with different offsets. */
+uint64_t notes_time_zone(void);
 
 #endif

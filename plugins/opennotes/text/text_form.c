@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "core/base/minmax.h"
+#include "core/base/text/stem.h"
 #include "text.h"
 
 bool notes_is_ascii(struct ng_str text)
@@ -159,6 +160,15 @@ bool notes_word_next(struct ng_str text, size_t *at, struct ng_str *ret_word,
     *ret_word = str_make(text.data + begin, *at - begin);
     *ret_letters = letters;
     return letters > 0;
+}
+
+struct ng_str notes_stem(struct ng_str word, char out[NOTES_STEM_BYTES_MAX])
+{
+    if (word.len == 0 || word.len > NOTES_STEM_BYTES_MAX) {
+        return word;
+    }
+    memcpy(out, word.data, word.len);
+    return str_make(out, word_stem(out, word.len));
 }
 
 size_t notes_words(struct ng_str text)

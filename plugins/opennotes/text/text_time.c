@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* text_time.c - times of the system's zone. */
+/* text_time.c - times of the gateway's zone (`timezone`, else TZ). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/base/hash.h"
 #include "text.h"
 
 #define YEAR_MAX 9999
 #define MINUTE_MS ((int64_t)60 * 1000)
+/* Times at which zones are compared: a season apart, from 1970 to 2040. */
+#define ZONE_STEP_MS ((int64_t)91 * 24 * 60 * MINUTE_MS)
+#define ZONE_UNTIL_MS ((int64_t)70 * 365 * 24 * 60 * MINUTE_MS)
 
 void notes_time_write_local(int64_t time_ms, char out[RFC3339_SIZE])
 {
@@ -33,6 +37,17 @@ void notes_day_write(int64_t time_ms, char out[RFC3339_DAY_SIZE])
     char text[RFC3339_SIZE];
     notes_time_write_local(time_ms, text);
     (void)snprintf(out, RFC3339_DAY_SIZE, "%.10s", text);
+}
+
+uint64_t notes_time_zone(void)
+{
+    uint64_t hash = HASH_FNV_BASIS;
+    char text[RFC3339_SIZE];
+    for (int64_t time_ms = 0; time_ms < ZONE_UNTIL_MS; time_ms += ZONE_STEP_MS) {
+        notes_time_write_local(time_ms, text);
+        hash = hash_fnv(hash, ng_str_of(text));
+    }
+    return hash;
 }
 
 bool notes_time_parse(struct ng_str text, int64_t *ret_ms)

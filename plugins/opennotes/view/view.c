@@ -40,7 +40,7 @@ const char notes_views_result[] =
     "\"name\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"}}},"
     "\"results\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
     "\"pagination\":" NOTES_SCHEMA_PAGINATION ",\"notebook\":" NOTES_SCHEMA_NOTEBOOK ","
-    "\"_guidance\":{\"type\":\"string\"}}}";
+    "\"leftOut\":" NOTES_SCHEMA_LEFT_OUT ",\"_guidance\":{\"type\":\"string\"}}}";
 
 static int list_views(struct notes_view *view)
 {
@@ -91,6 +91,14 @@ int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement)
     return failed;
 }
 
+int notes_view_leave_out(struct notes_view *view, sqlite3_stmt *statement)
+{
+    int rc = notes_left_out_rows(&view->left_out, view->notebook->db, statement);
+    (void)sqlite3_finalize(statement);
+    notes_left_out_reserve(&view->left_out, view->answer);
+    return rc == SQLITE_OK ? NG_OK : notes_notebook_fail(view->notebook, view->call);
+}
+
 int notes_views_check(struct ng_call *call)
 {
     if (ng_has_arg(call, "params") && !ng_has_arg(call, "view")) {
@@ -116,5 +124,6 @@ int notes_views_run(struct notes_notebook *notebook, struct ng_call *call, struc
     notes_notebook_write(notebook, &answer.json);
     int rc = view.name.data == NULL ? list_views(&view) : run_view(&view);
     notes_answer_list_end(&answer);
+    notes_left_out_end(&view.left_out, &answer);
     return notes_answer_finish(&answer, rc);
 }

@@ -4,6 +4,7 @@
 #define OPENNOTES_VIEW_H
 
 #include "answer/answer.h"
+#include "answer/left_out.h"
 #include "index/index.h"
 #include "note/note.h"
 #include "notebook/notebook.h"
@@ -22,6 +23,7 @@ struct notes_view {
     struct ng_str name;
     enum notes_view_origin origin;
     const struct ng_value *definition;
+    struct notes_left_out left_out;
     struct ng_str names[NOTES_VIEW_PARAMS_MAX]; /* parameters and their values */
     struct ng_str values[NOTES_VIEW_PARAMS_MAX];
     struct ng_str types[NOTES_VIEW_PARAMS_MAX];
@@ -63,6 +65,8 @@ int notes_view_expand(struct notes_view *view, struct ng_str text, enum notes_vi
                       struct ng_str *ret);
 int notes_view_fail(struct notes_view *view, const char *what, struct ng_str text);
 
+/* Counts each note of a statement, which it finalizes, as left out. */
+int notes_view_leave_out(struct notes_view *view, sqlite3_stmt *statement);
 /* Adds each note of a statement, which it finalizes: see notes_summary_rows(). */
 int notes_view_add_all(struct notes_view *view, sqlite3_stmt *statement);
 /* The elements of a list value as a JSON array, case folded if `fold`, for json_each(). */

@@ -76,6 +76,13 @@ static int run_kanban(struct notes_view *view)
     if (notes_filter_functions(view->notebook->db) != SQLITE_OK) {
         return notes_notebook_fail(view->notebook, view->call);
     }
+    sqlite3_stmt *broken = notes_notebook_prepare(
+        view->notebook, view->call,
+        "SELECT id FROM notes WHERE front_error IS NOT NULL ORDER BY id");
+    int rc = broken != NULL ? notes_view_leave_out(view, broken) : NG_EINTERNAL;
+    if (rc != NG_OK) {
+        return rc;
+    }
     sqlite3_stmt *statement = notes_notebook_prepare(view->notebook, view->call, kanban_sql);
     if (statement == NULL) {
         return NG_EINTERNAL;

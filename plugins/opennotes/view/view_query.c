@@ -397,12 +397,47 @@ static int build(struct query *query, const struct ng_value *definition)
     return rc;
 }
 
+static int leave_out(struct notes_view *view, const struct notes_filter *filter)
+{
+    struct notes_filter *left = NULL;
+    sqlite3_stmt *statement = NULL;
+    int next = 0;
+    int rc = notes_filter_left_out(view->call, view->notebook->db, filter, &left);
+    if (rc == SQLITE_NOMEM) {
+        return notes_fail_memory(view->call);
+    }
+    if (rc != SQLITE_OK) {
+        return notes_notebook_fail(view->notebook, view->call);
+    }
+    if (left == NULL) {
+        return NG_OK;
+    }
+    struct ng_str sql = view->call->host->format(
+        view->call, "SELECT n.id FROM notes n WHERE %.*s ORDER BY n.id", (int)left->sql.len,
+        left->sql.data);
+    if (sql.data == NULL) {
+        return notes_fail_memory(view->call);
+    }
+    if (notes_filter_functions(view->notebook->db) != SQLITE_OK ||
+        sqlite3_prepare_v2(view->notebook->db, sql.data, (int)sql.len, &statement, NULL) !=
+            SQLITE_OK ||
+        notes_filter_bind(left, statement, 1, &next) != SQLITE_OK) {
+        rc = notes_notebook_fail(view->notebook, view->call);
+        (void)sqlite3_finalize(statement);
+        return rc;
+    }
+    return notes_view_leave_out(view, statement);
+}
+
 static int run_filters(struct notes_view *view, const struct ng_value *definition)
 {
     struct query query = {.view = view};
     sqlite3_stmt *statement = NULL;
     buf_init(&query.sql, SQL_BYTES_MAX);
     int rc = build(&query, definition);
+    if (rc == NG_OK) {
+        rc = leave_out(view, query.filter);
+    }
     if (rc == NG_OK &&
         (notes_filter_functions(view->notebook->db) != SQLITE_OK ||
          notes_prepare_buf(view->notebook->db, &query.sql, &statement) != SQLITE_OK ||

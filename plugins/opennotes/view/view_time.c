@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* view_time.c - time variables of views: days, weeks that begin on Monday, months, quarters, in
- * the system's zone. */
+ * the gateway's zone. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

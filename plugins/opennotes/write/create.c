@@ -37,7 +37,7 @@ const char notes_create_params[] =
     "\"description\":\"Template name to use (must exist in notebook)\"},"
     "\"content\":{\"type\":\"string\","
     "\"description\":\"Initial markdown content (after frontmatter)\"},"
-    "\"data\":{\"type\":\"object\",\"maxProperties\":200,\"additionalProperties\":{"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":{"
     "\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},"
     "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]},"
     "\"description\":\"Frontmatter fields as key-value pairs\"}," NOTES_PARAM_NOTEBOOK "}}";
@@ -176,6 +176,10 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
     if (memchr(title.data, '\0', title.len) != NULL) {
         return ng_fail(call, NG_EINVAL, "`title` holds NUL characters; notes are text.");
     }
+    int rc = notes_data_check(call, data);
+    if (rc != NG_OK) {
+        return rc;
+    }
     if (data != NULL) {
         fields = notes_value_from(arena, call, data, 0);
     }
@@ -195,16 +199,16 @@ static int read_args(struct ng_call *call, struct arena *arena, struct notes_new
 
 int notes_create_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
-    struct notes_new_note note;
+    struct notes_new_note note = {0};
     bool exists = false;
     struct ng_str title;
     struct ng_str file;
     struct create_job *job = ng_alloc(call, sizeof(*job));
-    arena->max = NOTES_COMPOSE_MAX;
-    int rc = notes_memory(call, job != NULL);
-    if (rc == NG_OK) {
-        rc = read_args(call, arena, &note);
+    if (job == NULL) {
+        return notes_fail_memory(call);
     }
+    arena->max = NOTES_COMPOSE_MAX;
+    int rc = read_args(call, arena, &note);
     if (rc == NG_OK) {
         job->notebook = notebook;
         rc = note_path(call, arena, note.title, &note.path);

@@ -10,6 +10,8 @@
 #define NOTES_COMPOSE_MAX ((size_t)64 * 1024 * 1024)
 /* Largest note that can be edited. */
 #define NOTES_NOTE_EDIT_MAX ((uint64_t)64 * 1024 * 1024)
+/* Fields of one call. */
+#define NOTES_DATA_MAX ((size_t)200)
 
 /* ---- create_path.c: nothing is written outside the notebook */
 
@@ -47,6 +49,10 @@ bool notes_template_known(const struct notes_notebook *notebook, struct ng_call 
 void notes_template_fill(struct buf *out, struct ng_str text, const struct notes_vars *vars);
 
 /* ---- create_compose.c */
+
+/* The argument `data`, or NULL: not too many fields. The schema does not say it, as model
+ * vendors refuse maxProperties. */
+int notes_data_check(struct ng_call *call, const struct ng_value *data);
 
 struct notes_new_note {
     struct ng_str path; /* relative */

@@ -19,6 +19,16 @@ struct layers {
     struct ng_str template_body, content_body;
 };
 
+int notes_data_check(struct ng_call *call, const struct ng_value *data)
+{
+    size_t count = data == NULL ? 0 : call->host->json_count(data);
+    if (count <= NOTES_DATA_MAX) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINVAL, "`data` has %zu fields, at most %zu are taken.", count,
+                   NOTES_DATA_MAX);
+}
+
 /* ---- groups of .opennotes.json */
 
 static bool group_matches(struct layers *layers, const struct ng_value *group)

@@ -20,7 +20,9 @@ const char notes_edit_summary[] =
     "next heading of the same or a higher level; the heading stays. Headings in list items and "
     "quotes cannot be used\n"
     "- 'set': sets the frontmatter fields in 'data' and keeps the layout of all others; null "
-    "removes a field\n\n"
+    "removes a field\n"
+    "- 'replace_frontmatter': 'content' (YAML) replaces the frontmatter, also one that does "
+    "not parse, or only its line 'line'\n\n"
     "'expectedRevision' (from get or an earlier edit) makes it fail with CONFLICT where the "
     "note was changed meanwhile. Returns the note's new revision.";
 
@@ -30,12 +32,14 @@ const char notes_edit_params[] =
     "\"path\":{\"type\":\"string\","
     "\"description\":\"Path to the note file (relative to notebook root)\"},"
     "\"operation\":{\"type\":\"string\",\"description\":\"What to do with the note\","
-    "\"enum\":[\"append\",\"prepend\",\"replace_section\",\"set\"]},"
+    "\"enum\":[\"append\",\"prepend\",\"replace_section\",\"replace_frontmatter\",\"set\"]},"
     "\"content\":{\"type\":\"string\","
-    "\"description\":\"Markdown, for append, prepend and replace_section\"},"
+    "\"description\":\"Markdown; YAML for replace_frontmatter\"},"
     "\"section\":{\"type\":\"string\","
     "\"description\":\"Heading (or its anchor), for replace_section\"},"
-    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,\"maxProperties\":200,"
+    "\"line\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
+    "\"description\":\"Line of the file, for replace_frontmatter: replace only this one\"},"
+    "\"data\":{\"type\":\"object\",\"additionalProperties\":true,"
     "\"description\":\"Frontmatter fields, for set; null removes one\"},"
     "\"expectedRevision\":{\"type\":\"string\","
     "\"description\":\"Revision that the note must have\"}," NOTES_PARAM_NOTEBOOK "}}";
@@ -44,7 +48,7 @@ const char notes_edit_result[] =
     "{\"type\":\"object\",\"required\":[\"path\",\"revision\"],\"properties\":{"
     "\"path\":{\"type\":\"string\"},\"revision\":{\"type\":\"string\"}}}";
 
-enum operation { APPEND = 0, PREPEND, REPLACE_SECTION, SET };
+enum operation { APPEND = 0, PREPEND, REPLACE_SECTION, REPLACE_FRONTMATTER, SET };
 
 /* In call memory. Arguments are lent for the call, which outlives the tool's run. */
 struct edit_job {
@@ -52,6 +56,7 @@ struct edit_job {
     struct ng_str path;
     enum operation operation;
     struct ng_str content, section;
+    int64_t line; /* of the file; 0: none */
     const struct ng_value *data;
 };
 
@@ -104,6 +109,8 @@ static int make(struct ng_call *call, struct arena *arena, const struct edit_job
         return notes_text_prepend(arena, bytes, job->content, change);
     case REPLACE_SECTION:
         return notes_text_section(call, arena, bytes, job->section, job->content, change);
+    case REPLACE_FRONTMATTER:
+        return notes_text_frontmatter(call, arena, bytes, job->line, job->content, change);
     case SET:
         break;
     }
@@ -164,7 +171,8 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
 /* Checks that all arguments of the operation are given, and none that it would ignore. */
 static int check_args(struct ng_call *call, struct edit_job *job)
 {
-    static const char *const names[] = {"append", "prepend", "replace_section", "set"};
+    static const char *const names[] = {"append", "prepend", "replace_section",
+                                        "replace_frontmatter", "set"};
     struct ng_str operation = ng_arg_text(call, "operation");
     for (size_t i = 0; i < NG_COUNT(names); i++) {
         if (str_is(operation, names[i])) {
@@ -192,13 +200,17 @@ static int check_args(struct ng_call *call, struct edit_job *job)
                                   : "`section` has no meaning for operation '%s'.",
                        name);
     }
+    if (ng_has_arg(call, "line") && job->operation != REPLACE_FRONTMATTER) {
+        return ng_fail(call, NG_EINVAL, "`line` has no meaning for operation '%s'.", name);
+    }
     job->content = ng_arg_text(call, "content");
+    job->line = ng_arg_int(call, "line", 0);
     job->section = ng_arg_text(call, "section");
     job->data = ng_arg(call, "data");
     if (job->content.len > 0 && memchr(job->content.data, '\0', job->content.len) != NULL) {
         return ng_fail(call, NG_EINVAL, "`content` holds NUL characters; notes are text.");
     }
-    return NG_OK;
+    return notes_data_check(call, job->data);
 }
 
 int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)

@@ -26,6 +26,12 @@ int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str 
                        struct ng_str section, struct ng_str content,
                        struct notes_change *change);
 
+/* Replaces the YAML of the front matter, or only its line `line` of the file (0: all of it);
+ * makes front matter where there is none. TOOL_FAILED, with a sentence, if the result does not
+ * parse. */
+int notes_text_frontmatter(struct ng_call *call, struct arena *arena, struct ng_str bytes,
+                           int64_t line, struct ng_str content, struct notes_change *change);
+
 /* ---- edit_check.c: checks of the result of an edit. Each fails with a sentence. */
 
 /* NOT_TEXT, if the file is not UTF-8 text. */

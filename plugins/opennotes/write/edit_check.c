@@ -185,9 +185,7 @@ static int fail_hidden(struct ng_call *call, struct ng_str path,
                   "next section, but stands in HTML or in code that is not ended, so that it "
                   "would be replaced, too.",
                   (int)path.len, path.data, (int)notes_trim(line).len, notes_trim(line).data);
-    call->host->hint(call,
-                     "End the code or HTML before it, or change the text with a tool that "
-                     "edits files by their text.");
+    call->host->hint(call, "Replace the section around it, with an end of the code or HTML.");
     return NG_EFAILED;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* edit_text.c - edits of a note's text: append, prepend, replace a section. All other bytes
- * stay. */
+/* edit_text.c - edits of a note's text: append, prepend, replace the front matter or a section.
+ * All other bytes stay. */
 #include <string.h>
 
 #include "edit.h"
@@ -67,6 +67,104 @@ int notes_text_prepend(struct arena *arena, struct ng_str bytes, struct ng_str c
     return put_lines(arena, bytes, frontmatter.body, frontmatter.body, content, change);
 }
 
+/* ---- front matter */
+
+static int fail_line(struct ng_call *call, const struct notes_frontmatter *place, int64_t line)
+{
+    if (!place->there) {
+        return ng_fail(call, NG_EINVAL, "`line` is %lld, but the note has no frontmatter.",
+                       (long long)line);
+    }
+    return ng_fail(
+        call, NG_EINVAL,
+        "`line` is %lld; the frontmatter is between the lines 1 and %zu of the file.",
+        (long long)line, place->lines);
+}
+
+/* The result must have the same body, and front matter that parses. */
+static int check_frontmatter(struct ng_call *call, struct arena *arena,
+                             const struct notes_frontmatter *old,
+                             const struct notes_change *change)
+{
+    struct notes_frontmatter place;
+    const struct notes_value *map = NULL;
+    struct ng_str error = STR_NONE;
+    struct ng_str made = change->made;
+    struct ng_str body = str_make(change->old.data + old->body, change->old.len - old->body);
+    notes_frontmatter_find(made, &place);
+    if (!place.there && old->there) {
+        return ng_fail(call, NG_EFAILED,
+                       "The note is unchanged: its frontmatter would have no end.");
+    }
+    if (!str_equal(str_make(made.data + place.body, made.len - place.body), body)) {
+        return ng_fail(call, NG_EFAILED,
+                       "The note is unchanged: `content` has a line '---' or '...' that would "
+                       "end the frontmatter before its end.");
+    }
+    int rc = notes_frontmatter_parse(
+        arena, str_make(made.data + place.yaml, place.end - place.yaml), 2, &map, &error);
+    if (rc == NG_EINVAL) {
+        (void)ng_fail(call, NG_EFAILED,
+                      "The note is unchanged: its frontmatter would not parse (%.*s).",
+                      (int)error.len, error.data);
+        call->host->hint(call, "Quote a text that holds ': ' or begins with a sign; without "
+                               "`line` all of the frontmatter is replaced.");
+        return NG_EFAILED;
+    }
+    return rc == NG_OK ? NG_OK : notes_fail_memory(call);
+}
+
+/* The lines between the fences, if the text is front matter with them. */
+static struct ng_str without_fences(struct ng_str content)
+{
+    struct notes_frontmatter place;
+    notes_frontmatter_find(content, &place);
+    bool all = place.there && place.body == content.len;
+    return all ? str_make(content.data + place.yaml, place.end - place.yaml) : content;
+}
+
+/* With fences, in the arena. */
+static struct ng_str with_fences(struct arena *arena, struct ng_str content)
+{
+    struct buf text;
+    buf_init(&text, NOTES_COMPOSE_MAX);
+    buf_add_c(&text, "---\n");
+    buf_add_str(&text, content);
+    notes_add_if(&text, !str_ends(content, "\n"), "\n");
+    buf_add_c(&text, "---\n");
+    struct ng_str kept = text.rc == NG_OK ? arena_copy(arena, notes_buf_str(&text)) : STR_NONE;
+    buf_done(&text);
+    return kept;
+}
+
+int notes_text_frontmatter(struct ng_call *call, struct arena *arena, struct ng_str bytes,
+                           int64_t line, struct ng_str content, struct notes_change *change)
+{
+    struct notes_frontmatter place;
+    notes_frontmatter_find(bytes, &place);
+    size_t from = place.yaml;
+    size_t to = place.end;
+    if (line != 0) {
+        if (!place.there || line < 2 || line >= (int64_t)place.lines) {
+            return fail_line(call, &place, line);
+        }
+        for (int64_t at = 2; at < line; at++) {
+            from = notes_next_line(bytes, from);
+        }
+        to = notes_next_line(bytes, from);
+    } else {
+        content = without_fences(notes_present(content));
+    }
+    if (!place.there && content.len > 0) {
+        content = with_fences(arena, content);
+    }
+    if (content.data == NULL) {
+        return arena->failed ? NG_EINTERNAL : NG_ETOOLARGE;
+    }
+    int rc = put_lines(arena, bytes, from, to, content, change);
+    return rc == NG_OK ? check_frontmatter(call, arena, &place, change) : rc;
+}
+
 /* ---- sections */
 
 static int fail_ambiguous(struct ng_call *call, const struct notes_outline_heading *item,
@@ -89,8 +187,7 @@ static int fail_nested(struct ng_call *call, const struct notes_outline_heading 
         "a list item, a quote or a footnote; only sections of headings that stand by "
         "themselves are replaced.",
         (int)item->text.len, item->text.data, (unsigned)item->line);
-    call->host->hint(call, "Replace the section around it, or change its lines with a tool "
-                           "that edits files by their text.");
+    call->host->hint(call, "Replace the section around it.");
     return NG_EFAILED;
 }
 
@@ -146,6 +243,24 @@ static size_t before_blank(struct ng_str bytes, size_t from, size_t end)
     return last;
 }
 
+/* The content without the section's own heading at its beginning, which stays anyway. */
+static int without_heading(struct ng_call *call, struct arena *arena,
+                           const struct notes_outline_heading *heading, struct ng_str *content)
+{
+    struct notes_outline outline;
+    if (notes_outline_read(arena, *content, &outline) != NG_OK) {
+        return notes_fail_memory(call);
+    }
+    const struct notes_outline_heading *first = outline.items;
+    bool own = outline.count > 0 && !first->nested && first->level == heading->level &&
+               str_equal(first->fold, heading->fold) &&
+               skip_blank(*content, 0, content->len) == first->at;
+    if (own) {
+        *content = str_make(content->data + first->end, content->len - first->end);
+    }
+    return NG_OK;
+}
+
 int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str bytes,
                        struct ng_str section, struct ng_str content,
                        struct notes_change *change)
@@ -159,6 +274,9 @@ int notes_text_section(struct ng_call *call, struct arena *arena, struct ng_str 
         return notes_fail_memory(call);
     }
     int rc = find_section(call, &outline, section, &found);
+    if (rc == NG_OK) {
+        rc = without_heading(call, arena, &outline.items[found], &content);
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -598,3 +598,17 @@ def test_data_is_the_owners_alone(data):
     assert call(data, "mode=create", "name=n", "newStr=x").returncode == 0
     for path in (data, data / "notegate.db", data / "notegate.lock", data / "files"):
         assert path.stat().st_mode & 0o077 == 0, path
+
+
+@pytest.mark.parametrize("words", (("call", "notebook", "mode=list"), ("tools",), ("verify",), ("key", "list"), ("mcp",)))
+def test_options_that_a_running_gateway_does_not_follow_are_named(tmp_path, words):
+    data = tmp_path / "data"
+    with Gateway(data):
+        for sets in ((), ("--set", "log.level=info")):
+            quiet = notegate(*words, "--data-dir", data, *sets)
+            assert quiet.returncode == 0 and "without effect" not in quiet.stderr, quiet.stderr
+        told = notegate(*words, "--data-dir", data, "--set", "limits.body=1KiB", "--root", tmp_path, "--listen", "127.0.0.1:0")
+        assert told.returncode == 0 and told.stdout == quiet.stdout, told
+        assert sorted(re.search("without effect here: (.*)", told.stderr).group(1).split(", ")) == ["limits.body", "listen", "roots"]
+    alone = notegate(*words, "--data-dir", data, "--set", "limits.body=1KiB")
+    assert alone.returncode == 0 and "without effect" not in alone.stderr

@@ -62,15 +62,17 @@ def tools_in(gateway, form):
     return answer.json()
 
 
+def definitions_of(tools, form):
+    """Every tool's definition."""
+    if form == "openai":
+        return [tool["function"] for tool in tools]
+    return tools[0]["functionDeclarations"] if form == "gemini" else tools
+
+
 def schemas_of(tools, form):
     """Every tool's name and schema."""
-    if form == "openai":
-        return {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
-    if form == "openai-responses":
-        return {tool["name"]: tool["parameters"] for tool in tools}
-    if form == "anthropic":
-        return {tool["name"]: tool["input_schema"] for tool in tools}
-    return {one["name"]: one["parametersJsonSchema"] for one in tools[0]["functionDeclarations"]}
+    member = {"anthropic": "input_schema", "gemini": "parametersJsonSchema"}.get(form, "parameters")
+    return {one["name"]: one[member] for one in definitions_of(tools, form)}
 
 
 # ---- the vendors' types ----
@@ -128,6 +130,14 @@ def test_rules_notice(everything, form):
         assert problems and (form == "anthropic" or len(problems) > 1), (name, problems)
         schemas[name].clear()
         schemas[name].update(type="object")
+
+
+def test_a_long_description_is_cut_where_it_must_be(everything):
+    whole = next(tool["description"] for tool in tools_in(everything, "mcp")["tools"] if tool["name"] == "odd_wordy")
+    assert len(whole) > 1024
+    for form in FORMATS:
+        told = next(tool["description"] for tool in definitions_of(tools_in(everything, form), form) if tool["name"] == "odd_wordy")
+        assert told == (whole[:1021] + "..." if form.startswith("openai") else whole)
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -228,6 +228,67 @@ def test_every_argument_of_every_tool(gateway):
     assert sum(counts) > 30000 // EVERY, "that many there are"
 
 
+ERROR_BYTES_MAX = 4096
+BODY_MAX = 4 * 1024 * 1024
+LENGTHS = (1, 1000, 100_000)
+
+
+def texts_of(schema):
+    """Where an argument can hold a long text: ways to put it there."""
+    yield lambda text: text
+    if schema.get("type") == "array":
+        yield lambda text: [text]
+    if schema.get("type") == "object" or schema.get("items", {}).get("type") == "object":
+        yield lambda text: {text: text[:1]}
+        yield lambda text: [{text: text[:1]}]
+        for name in {**schema.get("properties", {}), **schema.get("items", {}).get("properties", {})}:
+            yield lambda text, name=name: {name: text}
+            yield lambda text, name=name: [{name: text}]
+
+
+def check_error(caller, tool, arguments, shown):
+    status, body = caller.call(tool, arguments)
+    if status == 200:
+        return
+    said = body["message"] + body.get("hint", "")
+    assert body["message"] and len(said.encode()) < ERROR_BYTES_MAX, (tool, shown, len(said), said[:200], said[-200:])
+    assert len(json.dumps(body.get("details", {}), ensure_ascii=False).encode()) < ERROR_BYTES_MAX, (tool, shown, list(body["details"]))
+
+
+@pytest.mark.parametrize("letter", ["é", "a b\n"])
+def test_errors_are_short(gateway, letter):
+    """However long what was sent is: what an error says of it is cut, and never nothing."""
+    schemas = tools_of(gateway)
+    caller = Caller(gateway)
+    for tool, calls in CALLS.items():
+        for base in calls:
+            arguments = fill(base, fresh(caller)) if any(isinstance(value, str) and "{" in value for value in base.values()) else base
+            for length in LENGTHS:
+                text = letter * (length // len(letter.encode()) or 1)
+                lay_out(gateway.data_dir / "files")
+                check_error(caller, tool, {**arguments, text: 1}, ("an unknown one", length))
+                for name in set(schemas[tool]["properties"]) - set(base) if base is calls[0] else ():
+                    check_error(caller, tool, {**arguments, name: text}, (name, length))
+                for name in base:
+                    for put in texts_of(schemas[tool]["properties"].get(name, {})):
+                        check_error(caller, tool, {**arguments, name: put(text)}, (name, length))
+    for tool, calls in CALLS.items():
+        for name in schemas[tool]["properties"]:
+            check_error(caller, tool, {**calls[0], name: letter * ((BODY_MAX - 4096) // len(letter.encode()))}, (name, "the limit"))
+    many = {"x" * 300 + str(number): number for number in range(2000)}
+    for tool, calls in CALLS.items():
+        check_error(caller, tool, {**calls[0], **many}, "many")
+
+
+def test_places_of_a_text_are_counted(gateway):
+    (gateway.data_dir / "files" / "many.txt").write_text("one\n" * 40000)
+    caller = Caller(gateway)
+    status, body = caller.call("fileEditor", {"command": "str_replace", "path": str(gateway.data_dir / "files" / "many.txt"), "old_str": "e", "new_str": "x"})
+    assert status >= 400
+    assert body["message"] == ("No replacement was performed. Multiple occurrences of old_str `e` in lines [1,2,3,4,5,6,7,8,9,10] and 39990 more. "
+                               "Please ensure it is unique")
+
+
 @pytest.mark.parametrize("body", [b"", b"\0", b"null", b"[]", b'""', b"7", b"{", b'{"a":1,"a":2}', b'{"":""}', b"\xff\xfe", b"[" * 1000,
                                   b'{"\\u0000":1}', b'{"a":"\xc3"}'])
 def test_arguments_that_are_none(gateway, body):

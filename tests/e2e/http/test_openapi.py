@@ -103,7 +103,7 @@ def test_every_tool_is_an_operation(document, everything):
 
 def test_operations_say_what_they_take_and_refuse(document, everything):
     """Bodies of tools are required, refusals are documented, and Allow names what is documented."""
-    assert document["servers"] == [{"url": "/", "description": "This gateway."}]
+    assert document["servers"] == [{"url": ".", "description": "This gateway."}]
     declared = {tag["name"] for tag in document["tags"] if tag["description"]}
     for path, methods in document["paths"].items():
         operations = {method: entry for method, entry in methods.items() if method != "parameters"}

@@ -13,8 +13,10 @@ from cli_support import BINARY, environment
 from cli_support import notegate as run
 from conftest import Gateway
 from mcp_support import HANDSHAKE, MODERN
+from vendors import subschemas
 
 NOTES = "opennotes_"
+FORMS = ("mcp", "openai", "openai-responses", "anthropic", "gemini")
 KINDS = {
     "notebook": "named text notebooks", "notebook_": "agents' notebook", "memory_": "agents' shared memory",
     "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "": "Jupyter notebook"}
@@ -86,6 +88,80 @@ def test_every_member_is_described_and_no_other_is_taken(served, tools):
         assert "no_such_member" in answer.json()["message"], (name, answer.text)
 
 
+# What every model vendor takes; a description of OpenAI's functions has 1,024 characters at most.
+KEYWORDS = {
+    "type", "description", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "format", "minimum",
+    "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern", "default"}
+DESCRIPTION_MAX = 1024
+SCHEMAS = ("inputSchema", "outputSchema", "input_schema", "parameters", "parametersJsonSchema")
+
+
+def definitions(node):
+    """The definitions of tools in a list of any form."""
+    if isinstance(node, list):
+        for one in node:
+            yield from definitions(one)
+    elif isinstance(node, dict):
+        if "name" in node and "description" in node:
+            yield node
+        else:
+            for name in ("tools", "function", "functionDeclarations"):
+                yield from definitions(node.get(name))
+
+
+def lists(running, tmp_path):
+    """Every list of tools, by the way that gives it."""
+    for form in FORMS:
+        yield f"REST {form}", tools_of(running, form)
+        printed = notegate("tools", "--format", form, "--data-dir", running.data_dir)
+        assert printed.returncode == 0, printed.stderr
+        yield f"command {form}", json.loads(printed.stdout)
+    for version in (HANDSHAKE, "2025-06-18", MODERN):
+        yield f"MCP {version}", mcp(running, version, "tools/list")
+    whole = notegate("tools", "--format", "mcp", "--data-dir", tmp_path / "none")
+    assert whole.returncode == 0, whole.stderr
+    yield "command without a gateway", json.loads(whole.stdout)
+
+
+def test_no_vendor_refuses_a_list(served, folder, tmp_path):
+    """One tool that is refused makes the whole request fail: also those that are listed later."""
+    before = {tool["name"] for tool in tools_of(served)["tools"]}
+    (folder / "notes" / ".opennotes.json").write_text("{}")
+    assert served.call(NOTES + "list", {}).status_code == 200
+    assert served.call("createNotebook", {"notebook": str(folder / "a.ipynb")}).status_code == 200
+    assert served.call("attachNotebook", {"notebook": str(folder / "a.ipynb")}).status_code == 200
+    faults = []
+    for way, told in lists(served, tmp_path):
+        found = list(definitions(told))
+        assert {tool["name"] for tool in found} >= before | {"runNotebookCells", NOTES + "search"}, way
+        for tool in found:
+            length = len(tool["description"])
+            faults += [f"{way}: {tool['name']} has {length} characters"] * (length > DESCRIPTION_MAX)
+            for schema in SCHEMAS:
+                for part, _ in subschemas(tool.get(schema)):
+                    faults += [f"{way}: {tool['name']} has {name}" for name in part.keys() - KEYWORDS]
+                    faults += [f"{way}: {tool['name']} describes at length"] * (len(part.get("description", "")) > DESCRIPTION_MAX)
+    assert not faults, "\n".join(sorted(set(faults)))
+
+
+def test_what_no_schema_says_the_tool_says(served, folder):
+    (folder / "notes" / ".opennotes.json").write_text("{}")
+    many = {f"k{number}": 1 for number in range(201)}
+    for name, arguments in (("create", {"title": "t"}), ("edit", {"path": "t.md", "operation": "set"})):
+        refused = served.call(NOTES + name, {**arguments, "data": many})
+        assert refused.status_code == 400 and "201" in refused.json()["message"], refused.text
+        assert "200" in refused.json()["message"]
+        most = dict(list(many.items())[1:])
+        assert served.call(NOTES + name, {**arguments, "data": most}).status_code == 200
+    assert served.call("createNotebook", {"notebook": str(folder / "a.ipynb")}).status_code == 200
+    assert served.call("attachNotebook", {"notebook": str(folder / "a.ipynb")}).status_code == 200
+    cell = re.search(r'"id": ?"([^"]+)"', (folder / "a.ipynb").read_text()).group(1)
+    for timeout in (0, -1, 0.0, -0.5):
+        refused = served.call("runNotebookCells", {"cellIds": [cell], "timeout": timeout})
+        assert refused.status_code == 400 and refused.json()["code"] == "INVALID_INPUT", refused.text
+        assert "timeout" in refused.json()["message"]
+
+
 def mcp(running, version, method):
     """The result of one request, in a session where the version has sessions."""
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": version}
@@ -112,7 +188,7 @@ def test_without_notes_no_tool_for_them_is_listed(served, folder, version):
     assert not [tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]
     assert NOTES not in served.client.get("/openapi.json").text
     assert "/note/" not in str(mcp(served, version, "resources/templates/list"))
-    for form in ("mcp", "openai", "openai-responses", "anthropic", "gemini"):
+    for form in FORMS:
         assert NOTES not in str(tools_of(served, form)), form
     refused = served.call(NOTES + "list", {})
     assert refused.status_code == 404 and refused.json()["code"] == "NOT_CONFIGURED"

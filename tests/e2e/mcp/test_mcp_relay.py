@@ -2,63 +2,16 @@
 """`notegate mcp` in front of a running gateway: passed messages, and its end when either side leaves."""
 
 import http.server
-import json
-import queue
 import socket
 import subprocess
 import threading
 
 import pytest
 from conftest import Gateway, binary, environment, eventually
-from mcp_support import CALL_SECONDS, FIXTURES, HANDSHAKE, call, modern, server  # noqa: F401 (fixtures among them)
+from mcp_support import CALL_SECONDS, FIXTURES, HANDSHAKE, Lines, call, modern, server  # noqa: F401 (fixtures among them)
 
 
 # ---- the relay ----
-
-
-class Lines:
-    """`notegate mcp` by hand."""
-
-    def __init__(self, data_dir):
-        self.process = subprocess.Popen(
-            [binary(), "mcp", "--data-dir", str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment(), cwd=data_dir.parent)
-        self.read_lines()
-
-    def read_lines(self):
-        self.lines = queue.Queue()
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.lines.put(json.loads(line))
-        self.lines.put(None)
-
-    def send(self, message):
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
-
-    def next(self):
-        return self.lines.get(timeout=CALL_SECONDS)
-
-    def initialize(self):
-        self.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": HANDSHAKE, "capabilities": {"sampling": {}}, "clientInfo": {"name": "raw", "version": "1"}}})
-        assert self.next()["id"] == 0
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def end(self):
-        self.process.stdin.close()
-        try:
-            return self.process.wait(CALL_SECONDS)
-        finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-            # Not before the reader has all of it.
-            self.reader.join()
-            self.process.stdout.close()
 
 
 @pytest.fixture

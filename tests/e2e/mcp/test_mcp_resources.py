@@ -216,7 +216,7 @@ def test_pages_are_complete_while_writers_run(start):
 
 def test_bad_cursors_are_refused(gateway):
     agent = Rpc(gateway, "cursors")
-    for cursor in ["", "x", "bm9wZQ", 7, None, "A" * 200_000]:
+    for cursor in ["", "x", "bm9wZQ", 7, "A" * 200_000]:
         assert agent.error("resources/list", {"cursor": cursor})["code"] == -32602
     for method in ["prompts/list", "resources/templates/list"]:
         assert agent.error(method, {"cursor": "x"})["code"] == -32602

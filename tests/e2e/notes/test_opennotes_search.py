@@ -81,6 +81,7 @@ class Note:
             self.body += f"[{WORDS[0]}]({up}{target}) [[nowhere at all]]\n"
         path = folder / self.path
         path.parent.mkdir(parents=True, exist_ok=True)
+        self.body_line = len(front) + 2
         path.write_text("---\n" + "\n".join(front) + "\n---\n" + self.body)
         os.utime(path, (self.modified, self.modified))
 
@@ -196,7 +197,7 @@ def test_text_line_and_excerpt(notebook, query):
         note = by_path[row["path"]]
         body, wanted = fold(note.body), fold(query)
         line = body[:body.index(wanted)].count("\n") + 1 if wanted in body else 1
-        assert row["line"] == line
+        assert row["line"] == line + note.body_line
         assert row["excerpt"] in note.body and len(row["excerpt"].encode()) <= 200
         if wanted in body and len(wanted.encode()) < 100:
             assert wanted.strip() in fold(row["excerpt"])

@@ -149,7 +149,7 @@ def test_made_notes_and_the_day(start, vault):
     assert made["created"]["path"] == "Projects/über-café.md"
     assert made["created"]["absolutePath"] == str(vault / "Projects" / "über-café.md")
     links = ok(gateway, "links", {"path": "Projects/Project Alpha.md", "kind": "incoming"})
-    assert links["incoming"] == [{"path": "Projects/über-café.md", "line": 1, "context": "See [[Project Alpha]]."}]
+    assert links["incoming"] == [{"path": "Projects/über-café.md", "line": 6, "context": "See [[Project Alpha]]."}]
     day = ok(gateway, "daily", {"date": "2026-02-28", "content": "- 10:00 wrote a test"})
     assert day["created"] is True
     assert (vault / day["note"]["path"]).read_text().endswith("---\n## Log\n- 10:00 wrote a test\n")

@@ -64,6 +64,29 @@ def test_to_stdout(data, tmp_path):
     assert not (tmp_path / "-").exists() and not os.path.exists("/-")
 
 
+def restored(archive, data, **more):
+    """`restore -` from a pipe."""
+    return subprocess.run([str(BINARY), "restore", "-", "--data-dir", str(data)], input=archive, capture_output=True,
+                          env=environment(**more), cwd="/", timeout=600, check=False)
+
+
+def test_from_stdin(data, tmp_path):
+    call(data, "mode=create", "name=precious", "newStr=x")
+    code, archive, told = streamed(data)
+    assert code == 0, told
+    room = tmp_path / "room"
+    room.mkdir()
+    assert restored(archive, tmp_path / "piped", TMPDIR=str(room)).returncode == 0
+    assert "precious" in call(tmp_path / "piped", "mode=list")
+    assert list(room.iterdir()) == []
+    for damaged in (b"", archive[:-20], archive[:-20] + b"x" * 20):
+        done = restored(damaged, tmp_path / "damaged")
+        assert done.returncode == 1 and b"nothing was restored from -" in done.stderr, done
+    done = restored(archive, tmp_path / "nowhere", TMPDIR=str(tmp_path / "missing"))
+    assert done.returncode == 1 and b"TMPDIR" in done.stderr and str(tmp_path / "missing").encode() in done.stderr, done
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_terminal_gets_no_archive(data):
     call(data, "mode=create", "name=precious", "newStr=x")
     ours, theirs = os.openpty()

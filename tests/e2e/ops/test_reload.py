@@ -53,7 +53,7 @@ def test_limits_hold_at_once_or_are_said_to_need_a_restart(configured):
                           limits__streams=3, limits__buffered="1MiB", limits__result="2MiB",
                           limits__call_timeout="9s", limits__workers=3, limits__stream_backlog=99,
                           mcp__session_timeout="5min", history__keep="1d", journal__keep="9d", shutdown_timeout="3s", shutdown_delay="1s",
-                          timezone="UTC", auth="on")
+                          auth="on")
     holds = {key for key, change in changes.items() if change["holds"]}
     assert holds == {"limits.body", "limits.depth", "limits.queue", "limits.connections", "limits.streams",
                      "limits.buffered", "limits.result", "limits.call_timeout", "mcp.session_timeout", "history.keep",

@@ -3,11 +3,12 @@
 
 import json
 import queue
+import subprocess
 import threading
 
 import httpx
 import pytest
-from conftest import Gateway
+from conftest import Gateway, binary, environment
 
 MODERN = "2026-07-28"
 HANDSHAKE = "2025-11-25"
@@ -106,6 +107,51 @@ class Session:
 
     def close(self):
         self.client.close()
+
+
+class Lines:
+    """`notegate mcp` in front of a running gateway, by hand."""
+
+    def __init__(self, data_dir):
+        self.process = subprocess.Popen(
+            [binary(), "mcp", "--data-dir", str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment(), cwd=data_dir.parent)
+        self.read_lines()
+
+    def read_lines(self):
+        self.lines = queue.Queue()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def next(self):
+        return self.lines.get(timeout=CALL_SECONDS)
+
+    def initialize(self):
+        self.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": HANDSHAKE, "capabilities": {"sampling": {}}, "clientInfo": {"name": "raw", "version": "1"}}})
+        assert self.next()["id"] == 0
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            return self.process.wait(CALL_SECONDS)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+            # Not before the reader has all of it.
+            self.reader.join()
+            self.process.stdout.close()
 
 
 def call(name, arguments=None, number=1, meta=None):

@@ -40,6 +40,11 @@ static const char mixed[] =
 
 static const char longest[] = "A tool with the longest name that there may be.";
 
+#define WORDS "Describes itself at length, in words of every kind: d\xc3\xa9tails. "
+#define MORE_WORDS WORDS WORDS WORDS WORDS WORDS
+
+static const char wordy[] = "A tool. " MORE_WORDS MORE_WORDS MORE_WORDS MORE_WORDS;
+
 static int odd_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;
@@ -50,6 +55,7 @@ static const struct ng_tool odd_tools[] = {
     {.name = "odd_composed", .summary = "Composed.", .params = composed, .run = odd_run},
     {.name = "odd_older", .summary = "Older words.", .params = older, .run = odd_run},
     {.name = "odd_mixed", .summary = "An enum.", .params = mixed, .run = odd_run},
+    {.name = "odd_wordy", .summary = wordy, .params = "{\"type\":\"object\"}", .run = odd_run},
     {.name = "odd_empty",
      .summary = "Takes nothing.",
      .params = "{\"type\":\"object\"}",

@@ -11,6 +11,7 @@ import threading
 WANTED = {"mode": "list"}
 LAST_WORDS = "That is all I wanted to know."
 OPENAI_TOOLS_MAX = 128
+OPENAI_DESCRIPTION_MAX = 1024
 SUBSCHEMAS = {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
 MAPS = {"properties", "$defs", "patternProperties", "dependentSchemas"}
 LISTS = {"anyOf", "oneOf", "allOf", "prefixItems"}
@@ -65,6 +66,8 @@ def common(name, pattern, schema):
 def openai_function(function):
     schema = function["parameters"]
     yield from common(function["name"], r"[a-zA-Z0-9_-]{1,64}", schema)
+    if len(function.get("description", "")) > OPENAI_DESCRIPTION_MAX:
+        yield f"{function['name']}: the description is too long"
     for one, _ in subschemas(schema):
         for key in one.keys() - OPENAI_KNOWS:
             yield f"{function['name']}: {key} is not permitted"

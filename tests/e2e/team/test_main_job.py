@@ -209,8 +209,8 @@ def test_undo_takes_back_one_change_after_the_other(done):
         edit = {"command": "insert", "path": str(done.file), "insert_line": 0, "new_str": f"/* undone {number} */"}
         done.call("fileEditor", edit, agent=AGENTS[number])
         seen.append(done.file.read_text())
-    for text in reversed(seen[:-1]):
-        done.call("fileEditor", {"command": "undo_edit", "path": str(done.file)})
+    for number, text in reversed(list(enumerate(seen[:-1]))):
+        done.call("fileEditor", {"command": "undo_edit", "path": str(done.file)}, agent=AGENTS[number])
         assert done.file.read_text() == text
 
 

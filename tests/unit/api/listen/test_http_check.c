@@ -27,6 +27,23 @@ static void test_target(void **state)
     assert_int_equal(http_check_target("/v1/a%20b?x=%00&y", &target, &fault), NG_OK);
     assert_str(target.path, "/v1/a b");
     assert_str(target.query, "x=%00&y");
+    static const struct {
+        const char *raw, *path;
+        size_t last;
+        bool has_slash;
+    } paths[] = {
+        {"/", "/", 1, false},         {"/mcp", "/mcp", 1, false},
+        {"/mcp/", "/mcp", 1, true},   {"//", "/", 1, true},
+        {"/mcp//", "/mcp/", 5, true}, {"/a/b/?c=/", "/a/b", 3, true},
+        {"/%61%2f", "/a/", 1, false}, {"/%61/b%2Fc/", "/a/b/c", 3, true},
+        {"*", "*", 0, false},
+    };
+    for (size_t i = 0; i < NG_COUNT(paths); i++) {
+        assert_int_equal(http_check_target(paths[i].raw, &target, &fault), NG_OK);
+        assert_str(target.path, paths[i].path);
+        assert_int_equal(target.last, paths[i].last);
+        assert_int_equal(target.has_slash, paths[i].has_slash);
+    }
     static const char *const bad[] = {"/a%00",   "/a%",        "/a%4", "/%zz",   "/%ff",
                                       "a",       "",           "/a b", "/a\x01", "http://x/",
                                       "/%c0%af", "/%ed%a0%80", "/%7f"};

@@ -41,6 +41,11 @@ static void message_kinds(void **state)
         {"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}", MCP_NOTIFICATION},
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", MCP_RESPONSE},
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}", MCP_RESPONSE},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":null,\"result\":{},\"error\":null}",
+         MCP_RESPONSE},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null,\"error\":{}}", MCP_RESPONSE},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}", MCP_RESPONSE},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":null}", MCP_REQUEST},
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
@@ -66,6 +71,9 @@ static void message_faults(void **state)
         "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"x\"}",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":1}",
         "{\"jsonrpc\":\"2.0\",\"id\":1}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":null}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":null,\"params\":null}",
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":null}",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{}}",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":[]}",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{\"_meta\":1}}",

@@ -227,7 +227,7 @@ static int background_run(void *self, struct ng_call *call, struct ng_str args)
 static int ask_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)self;
-    if (strstr(args.data, "nothing") != NULL) {
+    if (memmem(args.data, args.len, "nothing", strlen("nothing")) != NULL) {
         return NG_EINPUT;
     }
     return call->host->ask(call, "q", NG_ASK_MODEL, ng_str_of("{}")) == NULL

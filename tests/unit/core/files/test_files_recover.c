@@ -213,6 +213,65 @@ static void test_recovers_someone_else_saved(void **state)
     edit_fails(harness, UNDO, "f", "NO_HISTORY", "No edit history found");
 }
 
+#define SECTOR 512
+
+static void leave_write_in_place(struct harness *harness, char op[17], char *before,
+                                 char *after)
+{
+    memset(before, 'b', 3 * SECTOR);
+    memset(after, 'a', 2 * SECTOR);
+    before[3 * SECTOR] = '\0';
+    after[2 * SECTOR] = '\0';
+    leave_intent(harness, FILE_CHANGE_EDIT, "f", before, after, op);
+    leave_temp(harness, op, FILES_TEMP_COMPLETE, after);
+    leave_temp(harness, op, FILES_TEMP_OLD, before);
+}
+
+/* A file with several names, or a mount: the write was cut off. */
+static void test_recovers_write_in_place(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    char before[3 * SECTOR + 1];
+    char after[2 * SECTOR + 1];
+    char torn[3 * SECTOR + 1];
+    long failed = 0;
+    put(harness, "f", "");
+    leave_write_in_place(harness, op, before, after);
+    memcpy(torn, before, sizeof(torn));
+    memcpy(torn, after, SECTOR);
+    put(harness, "f", torn);
+    while (recover_failing(harness, "f", failed) != NG_OK) {
+        assert_true(++failed < 1000);
+    }
+    assert_true(failed > 0);
+    has(harness, "f", before);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 0);
+    edit_fails(harness, UNDO, "f", "NO_HISTORY", "No edit history found");
+}
+
+/* Another program has saved since: its text is not torn. */
+static void test_recovers_save_after_write_in_place(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    char name[64];
+    char before[3 * SECTOR + 1];
+    char after[2 * SECTOR + 1];
+    char saved[2 * SECTOR + 1];
+    leave_write_in_place(harness, op, before, after);
+    memcpy(saved, after, sizeof(saved));
+    saved[SECTOR + 1] = 'b';
+    put(harness, "f", saved);
+    harness_reopen(harness);
+    has(harness, "f", saved);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(count_temps(harness), 1);
+    (void)snprintf(name, sizeof(name), FILES_TEMP_PREFIX "%s" FILES_TEMP_OLD, op);
+    has(harness, name, before);
+}
+
 static void test_recovers_create_and_delete(void **state)
 {
     struct harness *harness = *state;
@@ -403,6 +462,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_recovers_foreign_save_that_is_outdated, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_recovers_someone_else_saved, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_write_in_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_save_after_write_in_place, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_recovers_create_and_delete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovers_a_move_that_was_a_copy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovers_a_move_whose_file_was_made_again, setup,

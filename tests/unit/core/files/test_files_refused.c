@@ -98,6 +98,9 @@ static int child_without_rights(const char *dir)
     if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) {
         return 2;
     }
+    char move[PATH_SIZE];
+    (void)snprintf(move, sizeof(move),
+                   "\"command\":\"move\",\"destination\":\"%s/files/closed/own\"", dir);
     open_gateway(&harness);
     bool good =
         edit_is(&harness, APPEND, "unreadable", "FORBIDDEN", "permission denied") &&
@@ -106,6 +109,11 @@ static int child_without_rights(const char *dir)
         edit_is(&harness, APPEND, "unwritable", "FORBIDDEN", "permission denied") &&
         edit_is(&harness, APPEND, "foreign", "FORBIDDEN", "its owner (user 0, group 0)") &&
         edit_is(&harness, CREATE, "closed/f", "FORBIDDEN", "permission denied") &&
+        edit_is(&harness, CREATE, "closed/f", "FORBIDDEN", "/files/closed may not be") &&
+        edit_is(&harness, APPEND, "closed/there", "FORBIDDEN", "/files/closed may not be") &&
+        edit_is(&harness, move, "own", "FORBIDDEN", "/files/closed may not be") &&
+        edit_is(&harness, APPEND, "closed/linked", "FORBIDDEN", "it has 2 names, so ") &&
+        edit_is(&harness, APPEND, "two names", "ok", "") &&
         edit_is(&harness, APPEND, "own", "ok", "");
     good = good && count_intents(&harness) == 0 && count_temps(&harness) == 0;
     close_gateway(&harness);
@@ -118,6 +126,15 @@ static void own_by_root(struct harness *harness, const char *name, mode_t mode)
     put(harness, name, "a\n");
     (void)in_root(harness, path, name);
     assert_int_equal(chmod(path, mode), 0);
+}
+
+static void second_name(struct harness *harness, const char *name, const char *second)
+{
+    char path[PATH_SIZE];
+    char other[PATH_SIZE];
+    (void)in_root(harness, path, name);
+    (void)in_root(harness, other, second);
+    assert_int_equal(link(path, other), 0);
 }
 
 static void test_no_permission(void **state)
@@ -140,6 +157,11 @@ static void test_no_permission(void **state)
     own_by_root(&harness, "foreign", 0666);
     (void)in_root(&harness, path, "closed");
     assert_int_equal(mkdir(path, 0755), 0);
+    own_by_root(&harness, "closed/there", 0666);
+    own_by_root(&harness, "closed/linked", 0666);
+    second_name(&harness, "closed/linked", "closed/other");
+    own_by_root(&harness, "two names", 0666);
+    second_name(&harness, "two names", "other name");
     pid_t pid = fork();
     if (pid == 0) {
         _exit(child_without_rights(harness.dir));
@@ -149,7 +171,73 @@ static void test_no_permission(void **state)
     assert_int_equal(status, 0);
     has(&harness, "foreign", "a\n");
     has(&harness, "own", "a\nx\n");
+    has(&harness, "other name", "a\nx\n"); /* its owner could not be given to a new file */
     harness_close(&harness);
+}
+
+static ino_t inode(struct harness *harness, const char *name)
+{
+    char path[PATH_SIZE];
+    struct stat st;
+    (void)in_root(harness, path, name);
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_ino;
+}
+
+/* All names of a file have the new text, also after an undo; a move moves one of them. */
+static void test_several_names(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    put(harness, "f", "a\nlonger than what comes\n");
+    second_name(harness, "f", "g");
+    second_name(harness, "f", "h");
+    edit_works(harness, APPEND, "f");
+    has(harness, "f", "a\nx\nlonger than what comes\n");
+    has(harness, "g", "a\nx\nlonger than what comes\n");
+    edit_works(harness, "\"command\":\"str_replace\",\"old_str\":\"longer than what comes\"",
+               "g");
+    has(harness, "h", "a\nx\n\n");
+    edit_fails(harness, UNDO, "f", "CONFLICT", "Another program changed the file");
+    edit_works(harness, UNDO, "g");
+    edit_works(harness, UNDO, "f");
+    has(harness, "f", "a\nlonger than what comes\n");
+    has(harness, "h", "a\nlonger than what comes\n");
+    assert_int_equal(inode(harness, "f"), inode(harness, "g"));
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"",
+                   in_root(harness, path, "moved").data);
+    edit_works(harness, args, "h");
+    assert_int_equal(inode(harness, "f"), inode(harness, "moved"));
+    assert_null(get(harness, "h"));
+    assert_int_equal(count_temps(harness), 0);
+    assert_int_equal(count_intents(harness), 0);
+}
+
+/* A file of a container's volume. */
+static void test_mounted_file(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char source[PATH_SIZE];
+    char args[2 * PATH_SIZE];
+    put(harness, "source", "a\n");
+    put(harness, "f", "below the mount");
+    (void)in_root(harness, source, "source");
+    (void)in_root(harness, path, "f");
+    if (mount(source, path, NULL, MS_BIND, NULL) != 0) {
+        return; /* not allowed to mount: test_files_steps injects EBUSY */
+    }
+    edit_works(harness, APPEND, "f");
+    has(harness, "source", "a\nx\n");
+    edit_works(harness, UNDO, "f");
+    has(harness, "f", "a\n");
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s2\"", path);
+    edit_fails(harness, args, "f", "FORBIDDEN", "it is a mount");
+    assert_int_equal(umount(path), 0);
+    has(harness, "f", "below the mount");
+    assert_int_equal(count_temps(harness), 0);
+    assert_int_equal(count_intents(harness), 0);
 }
 
 /* A copy belongs to the gateway: "runs as its owner" must not come along. */
@@ -195,6 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_read_only_disk, setup, teardown),
         cmocka_unit_test(test_no_permission),
+        cmocka_unit_test_setup_teardown(test_several_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mounted_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_copies_run_as_nobody_else, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_and_pipes, setup, teardown),
     };

@@ -21,16 +21,23 @@
 
 #define STEPS_MAX 200 /* more than any change takes */
 #define STEPS_MIN 5   /* an intent, a file and a completion have more */
-#define TEXT_SIZE 64
+#define TEXT_SIZE 4096
+#define SECTOR 512 /* a write that a kill cuts off ends between two of them */
 
 /* ---- the steps: these stand before libc's own, also for the modules */
 
 static atomic_int steps_left; /* 0: not counted */
 static atomic_bool apart;     /* f and g are as if on two file systems */
+static atomic_bool mounted;   /* f is as if a mount of its own */
+
+static bool is_last(void)
+{
+    return atomic_load(&steps_left) > 0 && atomic_fetch_sub(&steps_left, 1) == 1;
+}
 
 static void step(void)
 {
-    if (atomic_load(&steps_left) > 0 && atomic_fetch_sub(&steps_left, 1) == 1) {
+    if (is_last()) {
         (void)kill(getpid(), SIGKILL);
     }
 }
@@ -41,12 +48,17 @@ static bool is_temp(const char *name)
 }
 
 #pragma GCC visibility push(default)
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's are reserved */
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
     step();
     if (atomic_load(&apart) && !is_temp(from) && !is_temp(to)) {
         errno = EXDEV;
+        return -1;
+    }
+    if (atomic_load(&mounted) && (!is_temp(from) || (flags & RENAME_NOREPLACE) == 0)) {
+        errno = EBUSY;
         return -1;
     }
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
@@ -88,12 +100,28 @@ int fdatasync(int fd)
     return (int)syscall(SYS_fdatasync, fd);
 }
 
+int ftruncate64(int fd, off64_t len)
+{
+    step();
+    return (int)syscall(SYS_ftruncate, fd, len);
+}
+
+ssize_t write(int fd, const void *data, size_t len)
+{
+    if (is_last()) { /* amid it */
+        (void)syscall(SYS_write, fd, data, len / 2 / SECTOR * SECTOR);
+        (void)kill(getpid(), SIGKILL);
+    }
+    return syscall(SYS_write, fd, data, len);
+}
+
 ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 {
     step();
     return syscall(SYS_pwrite64, fd, data, len, at);
 }
 
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 #pragma GCC visibility pop
 
 /* ---- the changes */
@@ -111,7 +139,8 @@ struct command {
 struct scene {
     const char *name;
     struct command before[2], change;
-    bool apart;
+    bool apart, mounted;
+    bool linked; /* f has a second name */
     struct state was, is;
     /* Result of an undo of the last change, from either state. */
     struct state undone_was, undone_is;
@@ -119,6 +148,16 @@ struct scene {
 
 #define CREATE_ONE "\"command\":\"create\",\"file_text\":\"one\\n\""
 #define INSERT "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""
+#define LINE "a line that is long enough to make, with others of its kind, some sectors\n"
+#define LINES_4 LINE LINE LINE LINE
+#define LINES_16 LINES_4 LINES_4 LINES_4 LINES_4
+#define JSON_LINE "a line that is long enough to make, with others of its kind, some sectors\\n"
+#define JSON_4 JSON_LINE JSON_LINE JSON_LINE JSON_LINE
+#define JSON_16 JSON_4 JSON_4 JSON_4 JSON_4
+#define CREATE_LONG "\"command\":\"create\",\"file_text\":\"" JSON_16 "\""
+#define INSERT_LONG "\"command\":\"insert\",\"insert_line\":0,\"new_str\":\"" JSON_4 "x\\ny\""
+#define LONG LINES_16
+#define LONGER LINES_4 "x\ny\n" LINES_16
 #define COPY "\"command\":\"copy\",\"destination\":\"%s\""
 #define MOVE "\"command\":\"move\",\"destination\":\"%s\""
 #define UNDO "\"command\":\"undo_edit\""
@@ -143,6 +182,46 @@ static const struct scene scenes[] = {
         .is = {"one\nx\n", NULL},
         .undone_was = NOTHING,
         .undone_is = {"one\n", NULL},
+    },
+    {
+        .name = "edit of a file with two names",
+        .before = {{'f', CREATE_LONG}},
+        .change = {'f', INSERT_LONG},
+        .linked = true,
+        .was = {LONG, NULL},
+        .is = {LONGER, NULL},
+        .undone_was = NOTHING,
+        .undone_is = {LONG, NULL},
+    },
+    {
+        .name = "undo of an edit of a file with two names",
+        .before = {{'f', CREATE_LONG}, {'f', INSERT_LONG}},
+        .change = {'f', UNDO},
+        .linked = true,
+        .was = {LONGER, NULL},
+        .is = {LONG, NULL},
+        .undone_was = {LONG, NULL},
+        .undone_is = NOTHING,
+    },
+    {
+        .name = "edit of a mount",
+        .before = {{'f', CREATE_LONG}},
+        .change = {'f', INSERT_LONG},
+        .mounted = true,
+        .was = {LONG, NULL},
+        .is = {LONGER, NULL},
+        .undone_was = NOTHING,
+        .undone_is = {LONG, NULL},
+    },
+    {
+        .name = "undo of an edit of a mount",
+        .before = {{'f', CREATE_LONG}, {'f', INSERT_LONG}},
+        .change = {'f', UNDO},
+        .mounted = true,
+        .was = {LONGER, NULL},
+        .is = {LONG, NULL},
+        .undone_was = {LONG, NULL},
+        .undone_is = NOTHING,
     },
     {
         .name = "copy",
@@ -235,6 +314,21 @@ static struct answer run(struct harness *harness, int round, const struct comman
     return harness_call(harness, "fileEditor", args);
 }
 
+/* Its second name lies beside the folder of f. */
+static void second_name(const struct harness *harness, int round, char *ret)
+{
+    (void)snprintf(ret, PATH_SIZE, "%s/files/%d/second", harness->dir, round);
+}
+
+static bool link_f(const struct harness *harness, int round)
+{
+    char path[PATH_SIZE];
+    char second[PATH_SIZE];
+    path_of(harness, round, 'f', path);
+    second_name(harness, round, second);
+    return link(path, second) == 0;
+}
+
 /* ---- one round */
 
 static void child(struct harness *harness, const struct scene *scene, int round, int steps,
@@ -242,6 +336,7 @@ static void child(struct harness *harness, const struct scene *scene, int round,
 {
     open_gateway(harness);
     atomic_store(&apart, scene->apart);
+    atomic_store(&mounted, scene->mounted);
     for (size_t i = 0; i < NG_COUNT(scene->before); i++) {
         if (scene->before[i].args != NULL) {
             struct answer answer = run(harness, round, &scene->before[i]);
@@ -251,6 +346,9 @@ static void child(struct harness *harness, const struct scene *scene, int round,
             }
             answer_free(&answer);
         }
+    }
+    if (scene->linked && !link_f(harness, round)) {
+        _exit(4);
     }
     atomic_store(&steps_left, steps);
     struct answer answer = run(harness, round, &scene->change);
@@ -282,11 +380,9 @@ static bool play(struct harness *harness, const struct scene *scene, int round, 
     return false;
 }
 
-static bool holds(const struct harness *harness, int round, char which, const char *text)
+static bool has_text(const char *path, const char *text)
 {
-    char path[PATH_SIZE];
     char there[TEXT_SIZE] = "";
-    path_of(harness, round, which, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return text == NULL;
@@ -294,6 +390,20 @@ static bool holds(const struct harness *harness, int round, char which, const ch
     ssize_t len = read(fd, there, sizeof(there) - 1);
     (void)close(fd);
     return text != NULL && len >= 0 && strcmp(there, text) == 0;
+}
+
+static bool holds(const struct harness *harness, int round, char which, const char *text)
+{
+    char path[PATH_SIZE];
+    path_of(harness, round, which, path);
+    return has_text(path, text);
+}
+
+static bool second_holds(const struct harness *harness, int round, const char *text)
+{
+    char path[PATH_SIZE];
+    second_name(harness, round, path);
+    return has_text(path, text);
 }
 
 static bool is_in(const struct harness *harness, int round, const struct state *state)
@@ -352,6 +462,9 @@ static void check(struct harness *harness, const struct scene *scene, int round,
     if (is == was || (told && !is)) {
         fail_msg("%s, killed before step %d: %s", scene->name, steps,
                  told ? "told of, and lost" : "neither the state before nor the one after");
+    }
+    if (scene->linked && !second_holds(harness, round, is ? scene->is.f : scene->was.f)) {
+        fail_msg("%s, killed before step %d: the two names differ", scene->name, steps);
     }
     expect_no_temps(harness, round);
     expect_no_intents(harness);

@@ -8,8 +8,9 @@
  *     i_number_pos_double_huge_exp      i_number_real_neg_overflow i_number_real_pos_overflow
  *     i_number_real_underflow           i_number_too_big_neg_int   i_number_too_big_pos_int
  *     i_number_very_big_negative_int
- *   refused, an escape that is half of a surrogate pair:
- *     i_object_key_lone_2nd_surrogate                i_string_1st_surrogate_but_2nd_missing
+ *   refused, an escape that is half of a surrogate pair in a name:
+ *     i_object_key_lone_2nd_surrogate
+ *   accepted, the same in a value:                   i_string_1st_surrogate_but_2nd_missing
  *     i_string_1st_valid_surrogate_2nd_invalid i_string_incomplete_surrogate_and_escape_valid
  *     i_string_incomplete_surrogate_pair i_string_incomplete_surrogates_escape_valid
  *     i_string_invalid_lonely_surrogate              i_string_invalid_surrogate
@@ -57,8 +58,12 @@ static void read_file(const char *path, struct buf *buf)
 
 static bool must_accept(const char *name)
 {
-    return name[0] == 'i' ? strncmp(name, "i_number_", 9) == 0
-                          : name[0] == 'y' && strstr(name, "duplicated_key") == NULL;
+    if (name[0] == 'i') {
+        return strncmp(name, "i_number_", 9) == 0 ||
+               (strncmp(name, "i_string_", 9) == 0 && strstr(name, "surrogate") != NULL &&
+                strstr(name, "UTF8") == NULL);
+    }
+    return name[0] == 'y' && strstr(name, "duplicated_key") == NULL;
 }
 
 static void run_file(const char *name)
@@ -103,6 +108,7 @@ static void test_suite(void **state)
     if (folder == NULL) {
         print_message("skipped: %s is not there\n", SUITE);
         skip();
+        return;
     }
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
         if (strstr(entry->d_name, ".json") != NULL) {
@@ -128,8 +134,8 @@ static void test_errors(void **state)
         {"", 1, 1, "the text ends too early"},
         {"{\"a\":1,\n \"\\u00e9\":2,\"b\": [1,\n2,]}", 3, 3, "a value is expected, found ]"},
         {"{\"\xc3\xa9\":1,\"a\":2,\"a\":3}", 1, 14, "member \"a\" occurs twice"},
-        {"[\"\\ud800\"]", 1, 3, "the escape \\ud800 is half of a surrogate pair"},
-        {"[\"\\\\\\ud83d\\ude00\\udc00\"]", 1, 17,
+        {"{\"\\ud800\":1}", 1, 3, "the escape \\ud800 is half of a surrogate pair"},
+        {"{\"\\\\\\ud83d\\ude00\\udc00\":1}", 1, 17,
          "the escape \\udc00 is half of a surrogate pair"},
         {"[\"\xed\xa0\x80\"]", 1, 3, "the text is not valid UTF-8"},
         {"\xef\xbb\xbf{}", 1, 1, "the text begins with a byte order mark"},
@@ -152,6 +158,97 @@ static void test_errors(void **state)
         assert_int_equal(cases[i].column, error.column);
         arena_done(&arena);
     }
+}
+
+static void test_lone_surrogates(void **state)
+{
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {"[\"a\\ud83db\"]", "a\xef\xbf\xbd"
+                            "b"},
+        {"[\"\\uDC00\"]", "\xef\xbf\xbd"},
+        {"[\"\\ud83d\\ud83d\\ude00\"]", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
+        {"[\"\\ud83d\\n\"]", "\xef\xbf\xbd\n"},
+        {"[\"\\ud83d\\u0041\"]", "\xef\xbf\xbd"
+                                 "A"},
+        {"[\"\\\\ud83d\"]", "\\ud83d"},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct arena arena;
+        const struct ng_value *value = NULL;
+        struct json_error error;
+        struct ng_str text = ng_str_of(cases[i].text);
+        arena_init(&arena, 0);
+        assert_int_equal(NG_OK, json_parse(&arena, text, 4, &value, &error));
+        assert_true(str_is(value->first->text, cases[i].wanted));
+        /* The text of the container can be parsed where nothing is replaced. */
+        int kept = json_parse_kept(&arena, text, 4, &value, &error);
+        assert_int_equal(i + 1 == NG_COUNT(cases) ? NG_OK : NG_EJSON, kept);
+        arena_done(&arena);
+    }
+}
+
+/* What was read before a fault; all of it where the grammar is right. */
+static void test_partial(void **state)
+{
+    static const struct {
+        const char *text, *wanted; /* NULL: nothing */
+    } cases[] = {
+        {"{\"a\":1,\"b\":[2,{\"c\":nul", "{\"a\":1,\"b\":[2,{}]}"},
+        {"{\"a\":1,\"b\":\"\\x\"}", "{\"a\":1}"},
+        {"{\"a\":1,\"b\":\"\xff\"}", "{\"a\":1}"},
+        {"{\"a\":1\xff}", "{}"},
+        {"{\"a\":1,\"b\":\f2}", "{\"a\":1}"},
+        {"{\"a\":1,\"a\":2,\"b\":3}", "{\"a\":1,\"a\":2,\"b\":3}"},
+        {"{\"a\":{\"\\ud800\":1},\"b\":3}", "{\"a\":{\"\xef\xbf\xbd\":1},\"b\":3}"},
+        {"\xef\xbb\xbf{}", NULL},
+        {"", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct arena arena;
+        struct buf printed;
+        const struct ng_value *value = NULL;
+        struct json_error error;
+        arena_init(&arena, 0);
+        buf_init(&printed, 1024);
+        assert_int_equal(NG_EJSON,
+                         json_parse(&arena, ng_str_of(cases[i].text), 8, &value, &error));
+        assert_null(value);
+        if (cases[i].wanted == NULL) {
+            assert_null(error.partial);
+        } else {
+            assert_int_equal(NG_OK, json_print(&printed, error.partial));
+            assert_string_equal(buf_cstr(&printed), cases[i].wanted);
+        }
+        buf_done(&printed);
+        arena_done(&arena);
+    }
+}
+
+static void test_drop_nulls(void **state)
+{
+    struct arena arena;
+    struct buf printed;
+    struct json_error error;
+    const struct ng_value *value = NULL;
+    (void)state;
+    arena_init(&arena, 0);
+    buf_init(&printed, 1024);
+    assert_int_equal(NG_OK, json_parse(&arena,
+                                       ng_str_of("{\"a\":null,\"b\":[null,{\"c\":null}],"
+                                                 "\"d\":{\"e\":1}}"),
+                                       8, &value, &error));
+    struct ng_value *tree = (struct ng_value *)(uintptr_t)value;
+    assert_true(json_drop_nulls(tree));
+    assert_false(json_drop_nulls(tree));
+    assert_null(value->text.data);
+    assert_int_equal(NG_OK, json_print(&printed, value));
+    assert_string_equal(buf_cstr(&printed), "{\"b\":[null,{}],\"d\":{\"e\":1}}");
+    buf_done(&printed);
+    arena_done(&arena);
 }
 
 static void test_values(void **state)
@@ -345,10 +442,12 @@ static void counts_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_values), cmocka_unit_test(test_suite),
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_depth),    cmocka_unit_test(test_many_members),
-        cmocka_unit_test(test_equal),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(counts_values),     cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_lone_surrogates),
+        cmocka_unit_test(test_partial),      cmocka_unit_test(test_drop_nulls),
+        cmocka_unit_test(test_values),       cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_many_members), cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -565,61 +565,13 @@ static void test_no_memory(void **state)
     schema_free(schema);
 }
 
-/* The input, its members without a refused null, printed. */
-static void drops(const char *text, const char *input, const char *expected)
-{
-    struct arena arena;
-    struct schema *schema = NULL;
-    struct json_error error;
-    struct buf out;
-    char why[256];
-    const struct ng_value *value = NULL;
-    arena_init(&arena, 0);
-    assert_int_equal(schema_compile(ng_str_of(text), &schema, why, sizeof(why)), NG_OK);
-    assert_int_equal(json_parse_kept(&arena, ng_str_of(input), 64, &value, &error), NG_OK);
-    bool dropped = schema_drop_nulls(schema, (struct ng_value *)(uintptr_t)value, &arena);
-    assert_int_equal(dropped, strcmp(input, expected) != 0);
-    buf_init(&out, 4096);
-    assert_int_equal(json_print(&out, value), NG_OK);
-    assert_string_equal(buf_cstr(&out), expected);
-    buf_done(&out);
-    schema_free(schema);
-    arena_done(&arena);
-}
-
-static void test_nulls_that_count_as_not_given(void **state)
-{
-    static const char object[] =
-        "{\"type\":\"object\",\"required\":[\"must\"],\"properties\":{\"must\":{\"type\":"
-        "\"string\"},\"a\":{\"type\":\"string\"},\"any\":{},\"n\":{\"anyOf\":[{\"type\":"
-        "\"null\"},{\"type\":\"integer\"}]},\"in\":{\"$ref\":\"#/$defs/"
-        "in\"},\"list\":{\"items\":"
-        "{\"$ref\":\"#/$defs/"
-        "in\"}}},\"$defs\":{\"in\":{\"type\":\"object\",\"properties\":{\"x\":"
-        "{\"type\":\"integer\"}}}}}";
-    (void)state;
-    drops(object, "{\"must\":\"m\",\"a\":null}", "{\"must\":\"m\"}");
-    drops(object, "{\"a\":null,\"must\":null,\"any\":null,\"n\":null,\"other\":null}",
-          "{\"must\":null,\"any\":null,\"n\":null,\"other\":null}");
-    drops(object, "{\"in\":{\"x\":null,\"y\":1},\"list\":[{\"x\":1},{\"x\":null}]}",
-          "{\"in\":{\"y\":1},\"list\":[{\"x\":1},{}]}");
-    drops(object, "{\"a\":\"null\",\"must\":\"\"}", "{\"a\":\"null\",\"must\":\"\"}");
-    drops("{\"allOf\":[{\"properties\":{\"a\":{\"enum\":[1]}}}]}", "{\"a\":null,\"b\":[]}",
-          "{\"b\":[]}");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nulls_that_count_as_not_given),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_order_and_bound),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_slow_patterns),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_suite),
+        cmocka_unit_test(test_messages),      cmocka_unit_test(test_order_and_bound),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_slow_patterns), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_suite),
     };
     DIR *folder = opendir(SUITE);
     if (folder == NULL) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stem.c - Porter's stemmer (An algorithm for suffix stripping, 1980) for English words. */
-#include <string.h>
+#include "stem.h"
 
-#include "words.h"
+#include <string.h>
 
 /* Shorter words are their own stems. */
 #define STEM_LETTERS_MIN 3
@@ -191,17 +191,4 @@ size_t word_stem(char *word, size_t len)
     suffixes(&stem);
     endings(&stem);
     return stem.len;
-}
-
-struct ng_str token_stem(struct ng_str token, char *buf)
-{
-    if (token.len == 0 || token.len > WORD_BYTES_MAX) {
-        return str_of(NULL, 0);
-    }
-    memcpy(buf, token.data, token.len);
-    size_t len = word_stem(buf, token.len);
-    if (len == token.len && memcmp(buf, token.data, len) == 0) {
-        return str_of(NULL, 0);
-    }
-    return str_of(buf, len);
 }
