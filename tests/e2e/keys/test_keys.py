@@ -114,8 +114,9 @@ def test_the_scheme_is_not_case_sensitive(team, scheme):
 def test_open_without_a_key(team):
     for path in ("/healthz", "/readyz", "/docs", "/docs/docs.js", "/docs/docs.css"):
         assert team.client.get(path).status_code == 200, path
+    assert team.client.get("/").headers["Location"] == "docs"
     assert set(team.client.get("/readyz").json()) == {"status"}
-    for path in ("/v1/tools", "/v1/tools/notebook", "/openapi.json", "/metrics", "/v1/events", "/mcp", "/", "/x"):
+    for path in ("/v1/tools", "/v1/tools/notebook", "/openapi.json", "/metrics", "/v1/events", "/mcp", "/x"):
         assert team.client.get(path).status_code == 401, path
 
 
