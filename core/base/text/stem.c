@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/base/str.h"
+
 /* Shorter words are their own stems. */
 #define STEM_LETTERS_MIN 3
 
