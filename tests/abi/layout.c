@@ -92,6 +92,8 @@ AT(ng_doc, action, 168);
 AT(ng_doc, score, 184);
 AT(ng_doc, snippet, 192);
 SIZE(ng_doc, 208);
+AT(ng_doc, exact, 208);
+SIZE(ng_doc, 216);
 PAD(ng_doc, deleted, 7);
 
 AT(ng_term, field, 0);
