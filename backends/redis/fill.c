@@ -30,10 +30,12 @@ struct fill_words {
 static int fill_token(void *user, const struct token *token)
 {
     struct fill_words *words = user;
+    char buf[WORD_BYTES_MAX];
+    struct ng_str stem = token_stem(token->text, buf);
     (void)redis_word_add(&words->words, token->text);
     int rc = buf_add_char(&words->words, ' ');
-    if (token->stem.len > 0) {
-        (void)redis_word_add(&words->stems, token->stem);
+    if (stem.len > 0) {
+        (void)redis_word_add(&words->stems, stem);
         rc = buf_add_char(&words->stems, ' ');
     }
     return rc;

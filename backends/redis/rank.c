@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-double redis_rank(const struct wanted *wanted, struct ng_str text)
+/* More than a score can be: what matches as it is comes first. */
+#define EXACT_RANK 1.0
+
+double redis_rank(const struct wanted *wanted, struct ng_str text, double score)
 {
     struct found hits[PHRASES_MAX] = {0};
     size_t found = 0;
@@ -19,5 +22,10 @@ double redis_rank(const struct wanted *wanted, struct ng_str text)
             weight += 1 + log((double)all);
         }
     }
-    return wanted_rank(wanted->count, found, exact, weight / sqrt((double)words + 1));
+    if (found == 0) {
+        return RANK_NONE;
+    }
+    double rank =
+        wanted_rank(wanted->count, found, exact, weight / sqrt((double)words + 1)) * score;
+    return exact > 0 ? rank + EXACT_RANK : rank;
 }

@@ -6,7 +6,10 @@
 
 #include "../shared/words.h"
 
-/* A score from 0 (no match) to 1. */
-double redis_rank(const struct wanted *wanted, struct ng_str text);
+/* The rank of an entry that has none of the words. */
+#define RANK_NONE (-1.0)
+/* The rank of an entry with this text and score, at least 0. Hits by a word as it is are above
+ * all hits by stems only. */
+double redis_rank(const struct wanted *wanted, struct ng_str text, double score);
 
 #endif

@@ -185,22 +185,21 @@ static int recall_add_hits(const struct recall *recall, const redisReply *found,
         if (rc == NG_EINTERNAL) {
             return rc;
         }
-        double rank = 1;
-        if (words) {
-            rank = redis_rank(&recall->wanted, redis_hash_text(hash, "content"));
-        }
-        if (rc != NG_OK || !(rank > 0)) {
-            continue;
-        }
         struct ng_str text = redis_hash_text(hash, RECALL_SCORE);
         double score = 0;
         if (text.len > 0) {
             score = strtod(text.data, NULL);
         }
+        hit->rank = 0;
+        if (words) {
+            hit->rank = redis_rank(&recall->wanted, redis_hash_text(hash, "content"), score);
+        }
+        if (rc != NG_OK || hit->rank < 0) {
+            continue;
+        }
         if (hit->entry.event_id.len == 0) {
             hit->entry.score = score; /* of another program */
         }
-        hit->rank = rank * score;
         ++*count;
     }
     return NG_OK;

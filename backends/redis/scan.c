@@ -14,7 +14,6 @@
 
 /* Entries that one recall looks through. */
 #define SCAN_MAX 10000
-#define NO_HIT (-1.0)
 #define SCAN_FIELDS 5
 static const char *const scan_fields[SCAN_FIELDS] = {"content", "source", "tags", "entry_tags",
                                                      "score"};
@@ -56,20 +55,20 @@ static bool scan_tagged(const struct ng_recall *recall, struct ng_str tags)
     return false;
 }
 
-/* fields: as scan_fields. Returns NO_HIT if the entry does not match. */
+/* fields: as scan_fields. Returns RANK_NONE if the entry does not match. */
 static double scan_entry(const struct scan *scan, const redisReply *fields)
 {
     const struct ng_recall *recall = scan->recall;
     if (fields->type != REDIS_REPLY_ARRAY || fields->elements != SCAN_FIELDS ||
         redis_text(fields->element[0]).data == NULL) {
-        return NO_HIT;
+        return RANK_NONE;
     }
     if (recall->source.len > 0 && !str_equal(redis_text(fields->element[1]), recall->source)) {
-        return NO_HIT;
+        return RANK_NONE;
     }
     if (recall->tag_count > 0 && !scan_tagged(recall, redis_text(fields->element[2])) &&
         !scan_tagged(recall, redis_text(fields->element[3]))) {
-        return NO_HIT;
+        return RANK_NONE;
     }
     struct ng_str score = redis_text(fields->element[4]);
     double factor = 0;
@@ -77,16 +76,12 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         factor = strtod(score.data, NULL);
     }
     if (factor < recall->min_score) {
-        return NO_HIT;
+        return RANK_NONE;
     }
     if (recall->text.len == 0) {
         return 1;
     }
-    double rank = redis_rank(&scan->wanted, redis_text(fields->element[0]));
-    if (!(rank > 0)) {
-        return NO_HIT;
-    }
-    return rank * factor;
+    return redis_rank(&scan->wanted, redis_text(fields->element[0]), factor);
 }
 
 /* Entries that arrive between two pages move the following ones: the next page begins with some

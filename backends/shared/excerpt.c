@@ -7,8 +7,7 @@
 
 #define ELLIPSIS "\xE2\x80\xA6"
 
-/* At most `chars` characters around a position, with dots at each cut. */
-static int cut_around(struct ng_str text, size_t place, uint32_t chars, struct bytes *ret)
+int excerpt_cut(struct ng_str text, size_t place, uint32_t chars, struct bytes *ret)
 {
     size_t from = place;
     const char *before = "";
@@ -40,5 +39,5 @@ int excerpt_make(const struct wanted *wanted, struct ng_str text, uint32_t chars
     if (rc != NG_OK || first == SIZE_MAX) {
         return rc;
     }
-    return cut_around(text, first, chars, ret);
+    return excerpt_cut(text, first, chars, ret);
 }

@@ -70,6 +70,7 @@ static int fill_token(void *user, const struct token *token)
     const struct parse *parse = user;
     struct phrase *phrase = parse->phrase;
     struct arena *memory = &parse->wanted->memory;
+    char stem[WORD_BYTES_MAX];
     if (phrase->count == PHRASE_WORDS_MAX) {
         return NG_OK;
     }
@@ -77,7 +78,7 @@ static int fill_token(void *user, const struct token *token)
     /* A phrase is matched by its words only; a single word also by its stem. */
     phrase->stem = str_make(NULL, 0);
     if (phrase->count == 1) {
-        phrase->stem = arena_copy(memory, token->stem);
+        phrase->stem = arena_copy(memory, token_stem(token->text, stem));
     }
     return NG_OK;
 }
@@ -312,20 +313,28 @@ static bool phrase_step(const struct phrase *phrase, struct ng_str word, uint64_
     return (kept >> (phrase->count - 1) & 1) != 0;
 }
 
+/* A word begins as its stem does: most words need not be stemmed. */
+static bool is_form(struct ng_str stem, struct ng_str word)
+{
+    char buf[WORD_BYTES_MAX];
+    if (stem.len == 0 || word.len < stem.len || word.data[0] != stem.data[0]) {
+        return false;
+    }
+    return str_equal(stem, word) || str_equal(stem, token_stem(word, buf));
+}
+
 static int count_token(void *user, const struct token *token)
 {
     struct count *count = user;
     count->words++;
     for (size_t i = 0; i < count->wanted->count; i++) {
         const struct phrase *phrase = &count->wanted->phrases[i];
-        struct ng_str stem = phrase->stem;
         if (phrase_step(phrase, token->text, &count->reached[i])) {
             count->found[i].exact++;
             if (count->first_exact == SIZE_MAX) {
                 count->first_exact = token->from;
             }
-        } else if (stem.len > 0 &&
-                   (str_equal(stem, token->text) || str_equal(stem, token->stem))) {
+        } else if (is_form(phrase->stem, token->text)) {
             count->found[i].stems++;
             if (count->first_stem == SIZE_MAX) {
                 count->first_stem = token->from;

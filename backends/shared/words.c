@@ -150,9 +150,20 @@ int word_fold(struct ng_str word, enum script script, struct bytes *ret)
 
 /* ---- tokens ---- */
 
+struct ng_str token_stem(struct ng_str token, char *buf)
+{
+    if (token.len == 0 || token.len > WORD_BYTES_MAX) {
+        return str_of(NULL, 0);
+    }
+    memcpy(buf, token.data, token.len);
+    size_t len = word_stem(buf, token.len);
+    struct ng_str stem = str_of(buf, len);
+    return str_equal(stem, token) ? str_of(NULL, 0) : stem;
+}
+
 struct token_scan {
     struct ng_str text;
-    struct bytes folded, stem;
+    struct bytes folded;
     token_fn *fn;
     void *user;
 };
@@ -160,19 +171,10 @@ struct token_scan {
 static int scan_word(struct token_scan *scan, struct ng_str run)
 {
     size_t from = (size_t)(run.data - scan->text.data);
-    int rc = word_fold(run, SCRIPT_SPACED, &scan->folded);
-    struct ng_str folded = bytes_str(&scan->folded);
-    if (rc == NG_OK) {
-        rc = bytes_set(&scan->stem, folded);
-    }
-    if (rc != NG_OK) {
+    if (word_fold(run, SCRIPT_SPACED, &scan->folded) != NG_OK) {
         return NG_EINTERNAL;
     }
-    struct token token = {.text = folded, .from = from, .to = from + run.len};
-    size_t len = word_stem(scan->stem.data, scan->stem.len);
-    if (!str_equal(str_make(scan->stem.data, len), folded)) {
-        token.stem = str_of(scan->stem.data, len);
-    }
+    struct token token = {.text = bytes_str(&scan->folded), .from = from, .to = from + run.len};
     return scan->fn(scan->user, &token);
 }
 
@@ -222,6 +224,28 @@ int tokens_each(struct ng_str text, token_fn *fn, void *user)
         }
     }
     bytes_done(&scan.folded);
-    bytes_done(&scan.stem);
     return rc;
+}
+
+struct skip {
+    size_t left, place;
+};
+
+static int skip_token(void *user, const struct token *token)
+{
+    struct skip *skip = user;
+    if (skip->left > 0) {
+        skip->left--;
+        return 0;
+    }
+    skip->place = token->from;
+    return 1;
+}
+
+int tokens_skip(struct ng_str text, size_t count, size_t *ret)
+{
+    struct skip skip = {count, SIZE_MAX};
+    int rc = tokens_each(text, skip_token, &skip);
+    *ret = skip.place;
+    return rc < 0 ? rc : NG_OK;
 }

@@ -31,7 +31,6 @@ size_t word_step(struct ng_str text, size_t at);
 /* A token of the text. Borrowed for the callback. */
 struct token {
     struct ng_str text; /* folded */
-    struct ng_str stem; /* the stem where it differs from the text, else {NULL, 0} */
     size_t from, to;    /* in the text */
 };
 
@@ -42,6 +41,13 @@ typedef int token_fn(void *user, const struct token *token);
  * of one at the last. Returns the result of a callback that stopped it, NG_EINTERNAL without
  * memory, else 0. */
 int tokens_each(struct ng_str text, token_fn *fn, void *user);
+
+/* The start of token number `count` of the text; SIZE_MAX: it has fewer tokens. NG_EINTERNAL:
+ * no memory. */
+int tokens_skip(struct ng_str text, size_t count, size_t *ret);
+
+/* The stem of a token in `buf`, of WORD_BYTES_MAX; {NULL, 0} if it is the token itself. */
+struct ng_str token_stem(struct ng_str token, char *buf);
 
 /* ---- what a search asks for ---- */
 
@@ -87,8 +93,10 @@ int wanted_first(const struct wanted *wanted, struct ng_str text, size_t *ret);
 
 /* Bytes at the beginning of a text in which a hit is looked for. */
 #define EXCERPT_BYTES_MAX ((size_t)256 * 1024)
-/* A part of the text around that place, of at most so many characters, with an ellipsis at each
- * cut; empty: there is no hit. NG_EINTERNAL: no memory. */
+/* A part of the text around a place, of at most so many characters, with an ellipsis at each
+ * cut. NG_EINTERNAL: no memory. */
+int excerpt_cut(struct ng_str text, size_t place, uint32_t chars, struct bytes *ret);
+/* The part around the first hit; empty: there is none. */
 int excerpt_make(const struct wanted *wanted, struct ng_str text, uint32_t chars,
                  struct bytes *ret);
 

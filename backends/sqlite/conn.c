@@ -55,7 +55,7 @@ static int conn_setup(struct conn *conn, bool reader)
     if (rc == SQLITE_OK) {
         rc = values_functions(conn->sql);
         if (rc == SQLITE_OK) {
-            rc = tokens_register(conn->sql);
+            rc = tokens_register(conn);
         }
     }
     if (rc == SQLITE_OK && !reader && !db->memory) {

@@ -103,9 +103,10 @@ struct db_collection {
 };
 
 /* A document, as row_from_stmt() reads it, and a revision, as row_from_log() does. */
-#define DOC_COLUMNS                                                                            \
+#define DOC_HEAD                                                                               \
     "d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,d.created_seq,d.created_ms,"   \
-    "d.updated_ms,d.text_size,d.author,d.action,d.json,d.text"
+    "d.updated_ms,d.text_size,d.author,d.action,d.json"
+#define DOC_COLUMNS DOC_HEAD ",d.text"
 #define DOC_TABLES "docs d JOIN shelves s ON s.shelf=d.shelf"
 #define LOG_COLUMNS                                                                            \
     "revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action"
@@ -155,8 +156,8 @@ struct db_collection {
                   "VALUES(?1,?2,?3,?4,?5)")                                                    \
     X(GET, "SELECT " DOC_COLUMNS " FROM shelves s JOIN docs d ON d.shelf=s.shelf WHERE "       \
            "s.collection=?1 AND s.space=?2 AND d.id=?3")                                       \
-    X(GET_DOC, "SELECT " DOC_COLUMNS " FROM " DOC_TABLES " WHERE d.doc=?1")                    \
-    X(DOC_FIELDS, "SELECT fields FROM docs WHERE doc=?1")                                      \
+    X(GET_DOC, "SELECT " DOC_HEAD ",CASE WHEN ?2 THEN d.text END FROM " DOC_TABLES             \
+               " WHERE d.doc=?1") /* ?2: with the text */                                      \
     X(LOG_START, "SELECT revision FROM log WHERE doc=?1 AND revision<=?2 AND kind=1 "          \
                  "ORDER BY revision DESC LIMIT 1")                                             \
     X(LOG_CHAIN,                                                                               \
@@ -194,6 +195,7 @@ struct conn {
     uint64_t kept_uses;
     int system_errno;     /* of the last statement that failed */
     struct ng_call *call; /* reader: the call whose deadline holds */
+    struct marks *marks;  /* writer, while it indexes a document */
     pthread_t owner;      /* reader in use: its thread */
     bool in_use, nested;
     struct conn *next;
@@ -530,7 +532,7 @@ int search_run(void *self, struct ng_call *call, const struct ng_search *search,
                void *user, uint64_t *ret_total);
 
 /* tokens.c */
-int tokens_register(sqlite3 *sql);
+int tokens_register(struct conn *conn);
 /* An FTS5 match, and the pattern of its phrases for ng_rank(). */
 struct match {
     struct bytes text, pattern;

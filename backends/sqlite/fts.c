@@ -2,7 +2,7 @@
 /* fts.c - the full-text index: one table for each collection, updated from the list of changed
  * documents in steps that are small enough to fit between two commits. */
 #include "core/base/minmax.h"
-#include "db.h"
+#include "places.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define STEP_COLLECTIONS 16
 /* Raised when texts are tokenised differently: then all is indexed again. No field has this
  * name. */
-#define LAYOUT_VERSION "*2"
+#define LAYOUT_VERSION "*3"
 
 /* ---- what waits ---- */
 
@@ -118,12 +118,23 @@ static int make_table(struct conn *conn, const struct db_collection *collection)
         sql_printf(&make, "c%d,", i);
     }
     sql_add(&make, "tokenize='notegate')");
+    int rc = sql_run(conn, &make);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    sql_printf(&make,
+               "CREATE TABLE places_%" PRId64 "(doc INTEGER,col INTEGER,token INTEGER,"
+               "at INTEGER,PRIMARY KEY(doc,col,token)) WITHOUT ROWID",
+               collection->id);
     return sql_run(conn, &make);
 }
 
 static int remake(struct conn *conn, const struct db_collection *collection)
 {
     int rc = run_of(conn, "DROP TABLE IF EXISTS search_", collection->id);
+    if (rc == NG_OK) {
+        rc = run_of(conn, "DROP TABLE IF EXISTS places_", collection->id);
+    }
     if (rc == NG_OK) {
         rc = run_of(conn, "DELETE FROM dirty WHERE collection=", collection->id);
     }
@@ -234,6 +245,20 @@ static int field_text(struct ng_str blob, int64_t field, struct bytes *ret)
     return ret->rc;
 }
 
+static int insert_doc(struct step *step)
+{
+    struct marks marks = {.column = -1};
+    int rc = NG_EINTERNAL;
+    step->conn->marks = &marks;
+    if (conn_run(step->conn, step->add) == SQLITE_OK) {
+        rc = marks_store(step->conn, step->collection->id, sqlite3_column_int64(step->next, 0),
+                         &marks);
+    }
+    step->conn->marks = NULL;
+    free(marks.list);
+    return rc;
+}
+
 /* Indexes the document at the current row of `next`. */
 static int add_doc(struct step *step)
 {
@@ -260,8 +285,8 @@ static int add_doc(struct step *step)
     if (rc == NG_OK && collection->text_column) {
         (void)bind_text(step->add, collection->columns + 1, text);
     }
-    if (rc == NG_OK && conn_run(step->conn, step->add) != SQLITE_OK) {
-        rc = NG_EINTERNAL;
+    if (rc == NG_OK) {
+        rc = insert_doc(step);
     }
     return rc;
 }
@@ -284,7 +309,7 @@ static int step_one(struct step *step, bool *ret_found, size_t *ret_bytes)
     (void)sqlite3_bind_int64(step->forget, 1, doc);
     int code = NG_EINTERNAL;
     if (conn_run(step->conn, step->forget) == SQLITE_OK) {
-        code = NG_OK;
+        code = marks_remove(step->conn, step->collection->id, doc);
     }
     if (code == NG_OK && !deleted) {
         code = add_doc(step);

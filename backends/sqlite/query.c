@@ -315,6 +315,7 @@ static int report_rows(struct conn *conn, struct ng_call *call, sqlite3_stmt *st
             return conn_fail(conn, call, "the query");
         }
         (void)sqlite3_bind_int64(get, 1, sqlite3_column_int64(stmt, 0));
+        (void)sqlite3_bind_int(get, 2, query->with_text);
         int got = sqlite3_step(get);
         if (got != SQLITE_ROW && got != SQLITE_DONE) {
             return conn_fail(conn, call, "the query");

@@ -11,7 +11,7 @@
 
 #include "core/base/array.h"
 #include "core/base/minmax.h"
-#include "db.h"
+#include "places.h"
 
 /* Matches that one search by rank looks at. */
 #define SEARCH_HITS_MAX 5000
@@ -22,7 +22,7 @@
 
 struct hit {
     int64_t doc;
-    double score;
+    struct ranked ranked;
 };
 
 struct find {
@@ -85,8 +85,14 @@ static int add_hit(struct find *find, sqlite3_stmt *stmt)
                       SEARCH_SORTED_MAX) != NG_OK) {
         return SQLITE_NOMEM;
     }
-    find->hits[find->count++] = (struct hit){.doc = sqlite3_column_int64(stmt, 0),
-                                             .score = sqlite3_column_double(stmt, 1)};
+    struct hit *hit = &find->hits[find->count];
+    const void *ranked = sqlite3_column_blob(stmt, 1);
+    if (ranked == NULL || sqlite3_column_bytes(stmt, 1) != sizeof(hit->ranked)) {
+        return SQLITE_NOMEM;
+    }
+    hit->doc = sqlite3_column_int64(stmt, 0);
+    memcpy(&hit->ranked, ranked, sizeof(hit->ranked));
+    find->count++;
     return SQLITE_ROW;
 }
 
@@ -171,8 +177,9 @@ static int oldest_of_best(const void *left, const void *right)
 {
     const struct hit *a = left;
     const struct hit *b = right;
-    if (a->score < b->score || a->score > b->score) {
-        return (b->score > a->score) - (b->score < a->score);
+    int order = (b->ranked.score > a->ranked.score) - (b->ranked.score < a->ranked.score);
+    if (order != 0) {
+        return order;
     }
     return by_doc(left, right);
 }
@@ -181,8 +188,9 @@ static int newest_of_best(const void *left, const void *right)
 {
     const struct hit *a = left;
     const struct hit *b = right;
-    if (a->score < b->score || a->score > b->score) {
-        return oldest_of_best(left, right);
+    int order = (b->ranked.score > a->ranked.score) - (b->ranked.score < a->ranked.score);
+    if (order != 0) {
+        return order;
     }
     return by_doc(right, left);
 }
@@ -228,53 +236,24 @@ static int find_hits(struct conn *conn, struct ng_call *call, struct find *find,
 
 /* ---- the page ---- */
 
-/* Of the searched fields, the last one that has a hit. */
-static int excerpt_of_fields(struct conn *conn, struct ng_call *call, const struct find *find,
-                             int64_t doc, struct bytes *ret)
+static int add_excerpt(struct ng_call *call, struct excerpts *excerpts, const struct hit *hit,
+                       struct ng_doc *doc)
 {
-    sqlite3_stmt *stmt = conn_stmt(conn, STMT_DOC_FIELDS);
-    if (stmt == NULL) {
-        return conn_fail(conn, call, "the search");
+    int rc = excerpt_at(excerpts, hit->doc, &hit->ranked.place);
+    if (rc == SQLITE_NOMEM) {
+        return ng_fail(call, NG_EINTERNAL, "no memory for the search");
     }
-    (void)sqlite3_bind_int64(stmt, 1, doc);
-    struct ng_str fields = STR_NONE;
-    if (sqlite3_step(stmt) == SQLITE_ROW) {
-        fields = column_str(stmt, 0);
+    if (rc != SQLITE_OK) {
+        return conn_fail(excerpts->conn, call, "the search");
     }
-    int rc = NG_OK;
-    for (size_t i = find->collection->field_count; i-- > 0 && ret->len == 0 && rc == NG_OK;) {
-        const struct db_field *field = &find->collection->fields[i];
-        struct value value;
-        size_t at = 0;
-        while (field->column >= 0 && ret->len == 0 && rc == NG_OK &&
-               values_next(fields, &at, &value)) {
-            if (value.field == field->id && value.kind == VALUE_TEXT) {
-                rc = excerpt_make(find->wanted, value.bytes, find->search->snippet_chars, ret);
-            }
-        }
-    }
-    (void)sqlite3_reset(stmt);
-    return rc;
-}
-
-static int excerpt_of(struct conn *conn, struct ng_call *call, const struct find *find,
-                      int64_t doc, struct ng_str text, struct bytes *ret)
-{
-    int rc = NG_OK;
-    ret->len = 0;
-    if (find->collection->text_column) {
-        rc = excerpt_make(find->wanted, text, find->search->snippet_chars, ret);
-    }
-    if (rc == NG_OK && ret->len == 0) {
-        rc = excerpt_of_fields(conn, call, find, doc, ret);
-    }
-    return rc;
+    doc->snippet = bytes_str(&excerpts->excerpt);
+    return NG_OK;
 }
 
 /* One row of the page; nothing if it is deleted by now. */
 static int give_hit(struct conn *conn, struct ng_call *call, const struct find *find,
-                    const struct hit *hit, struct bytes *excerpt, ng_row_fn *row, void *user,
-                    bool *ret_stop)
+                    const struct hit *hit, struct excerpts *excerpts, ng_row_fn *row,
+                    void *user, bool *ret_stop)
 {
     struct ng_doc doc;
     sqlite3_stmt *get = conn_stmt(conn, STMT_GET_DOC);
@@ -282,6 +261,7 @@ static int give_hit(struct conn *conn, struct ng_call *call, const struct find *
         return conn_fail(conn, call, "the search");
     }
     (void)sqlite3_bind_int64(get, 1, hit->doc);
+    (void)sqlite3_bind_int(get, 2, find->search->query->with_text);
     int got = sqlite3_step(get);
     if (got != SQLITE_ROW && got != SQLITE_DONE) {
         return conn_fail(conn, call, "the search");
@@ -295,13 +275,10 @@ static int give_hit(struct conn *conn, struct ng_call *call, const struct find *
         rc = ng_fail(call, rc, "the search ended before its excerpts were made");
     } else if (got == SQLITE_ROW) {
         row_from_stmt(get, find->search->query->with_text, &doc);
-        doc.score = hit->score;
+        doc.score = hit->ranked.score;
+        doc.exact = hit->ranked.exact;
         if (!doc.deleted && find->search->snippet_chars > 0) {
-            rc = excerpt_of(conn, call, find, hit->doc, column_str(get, 14), excerpt);
-            doc.snippet = bytes_str(excerpt);
-        }
-        if (rc == NG_EINTERNAL) {
-            rc = ng_fail(call, rc, "no memory for the search");
+            rc = add_excerpt(call, excerpts, hit, &doc);
         }
         *ret_stop = rc == NG_OK && !doc.deleted && row(user, &doc) != 0;
     }
@@ -313,14 +290,15 @@ static int search_in(struct conn *conn, struct ng_call *call, struct find *find,
                      void *user, uint64_t *ret_total)
 {
     const struct ng_query *query = find->search->query;
-    struct bytes excerpt = {0};
+    struct excerpts excerpts = {
+        .conn = conn, .collection = find->collection->id, .chars = find->search->snippet_chars};
     bool stop = false;
     int rc = find_hits(conn, call, find, ret_total);
     for (uint64_t i = query->offset;
          i < find->count && i - query->offset < query->limit && rc == NG_OK && !stop; i++) {
-        rc = give_hit(conn, call, find, &find->hits[i], &excerpt, row, user, &stop);
+        rc = give_hit(conn, call, find, &find->hits[i], &excerpts, row, user, &stop);
     }
-    bytes_done(&excerpt);
+    excerpts_done(&excerpts);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tokens.c - the tokens of the full-text index: words as shared/words.c cuts them, each with
- * its stem, and the rank of hits. */
-#include "db.h"
+ * its stem; the rank of hits and their places. */
+#include "places.h"
 
 #include <math.h>
 
@@ -25,21 +25,25 @@ typedef int tokenizer_fn(void *user, int flags, const char *token, int len, int 
 struct token_sink {
     tokenizer_fn *fn;
     void *user;
+    struct marks *marks; /* NULL: not wanted */
     int rc;
 };
 
 static int sink_token(void *user, const struct token *token)
 {
     struct token_sink *sink = user;
-    char stem[WORD_BYTES_MAX + 1];
+    char marked[WORD_BYTES_MAX + 1];
+    struct ng_str stem = token_stem(token->text, marked + 1);
     int from = (int)token->from;
     int to = (int)token->to;
-    sink->rc = sink->fn(sink->user, 0, token->text.data, (int)token->text.len, from, to);
-    if (sink->rc == SQLITE_OK && token->stem.len > 0 && token->stem.len < sizeof(stem)) {
-        stem[0] = STEM_MARK;
-        memcpy(stem + 1, token->stem.data, token->stem.len);
-        sink->rc = sink->fn(sink->user, FTS5_TOKEN_COLOCATED, stem, (int)token->stem.len + 1,
-                            from, to);
+    sink->rc = marks_token(sink->marks, token->from);
+    if (sink->rc == SQLITE_OK) {
+        sink->rc = sink->fn(sink->user, 0, token->text.data, (int)token->text.len, from, to);
+    }
+    if (sink->rc == SQLITE_OK && stem.len > 0) {
+        marked[0] = STEM_MARK;
+        sink->rc =
+            sink->fn(sink->user, FTS5_TOKEN_COLOCATED, marked, (int)stem.len + 1, from, to);
     }
     if (sink->rc == SQLITE_OK) {
         return 0;
@@ -69,11 +73,12 @@ static int cut_match(const char *text, int len, tokenizer_fn *fn, void *user)
 static int tokenizer_cut(Fts5Tokenizer *self, void *user, int flags, const char *text, int len,
                          tokenizer_fn *fn)
 {
-    (void)self;
-    struct token_sink sink = {fn, user, SQLITE_OK};
+    struct conn *conn = (struct conn *)(void *)self;
+    struct token_sink sink = {fn, user, conn->marks, SQLITE_OK};
     if ((flags & FTS5_TOKENIZE_QUERY) != 0) {
         return cut_match(text, len, fn, user);
     }
+    marks_column(sink.marks);
     int rc = tokens_each(str_of(text, (size_t)int_max(len, 0)), sink_token, &sink);
     if (rc == 0 || sink.rc != SQLITE_OK) {
         return sink.rc;
@@ -85,7 +90,7 @@ static int tokenizer_create(void *user, const char **args, int count, Fts5Tokeni
 {
     (void)args;
     (void)count;
-    *ret = user; /* it has no state: any address will do */
+    *ret = user; /* the connection */
     return SQLITE_OK;
 }
 
@@ -181,29 +186,51 @@ static int rank_new(const Fts5ExtensionApi *api, Fts5Context *row, const char *p
 
 /* The counts of one row. */
 struct rank_row {
+    double weights[RANK_COLUMNS_MAX];
+    int columns;
     size_t wanted, found, exact;
     double weight;
+    struct place place;
+    bool place_exact;
 };
 
-/* The weighted number of places of a phrase in the row. */
-static int count_places(const Fts5ExtensionApi *api, Fts5Context *row, int phrase,
-                        const double *weights, int columns, double *ret)
+/* The text comes before the fields, then what is exact, then what is first. */
+static void add_place(struct rank_row *row, bool exact, int column, int token)
+{
+    struct place *best = &row->place;
+    bool better = column > best->column;
+    if (column == best->column) {
+        better = exact != row->place_exact ? exact : token < best->token;
+    }
+    if (better) {
+        *best = (struct place){column, token};
+        row->place_exact = exact;
+    }
+}
+
+/* Adds the places of a phrase in the row; *ret is their weighted number. */
+static int add_places(const Fts5ExtensionApi *api, Fts5Context *context, int phrase, bool exact,
+                      struct rank_row *row, double *ret)
 {
     Fts5PhraseIter at;
     int column = -1;
     int offset = -1;
-    int rc = api->xPhraseFirst(row, phrase, &at, &column, &offset);
+    int last = -1;
+    int rc = api->xPhraseFirst(context, phrase, &at, &column, &offset);
     *ret = 0;
     while (rc == SQLITE_OK && column >= 0) {
-        *ret += column < columns ? weights[column] : 1;
-        api->xPhraseNext(row, &at, &column, &offset);
+        *ret += column < row->columns ? row->weights[column] : 1;
+        if (column != last) {
+            last = column;
+            add_place(row, exact, column, offset + api->xPhraseSize(context, phrase) - 1);
+        }
+        api->xPhraseNext(context, &at, &column, &offset);
     }
     return rc;
 }
 
 static int rank_phrases(const Fts5ExtensionApi *api, Fts5Context *row, const struct rank *rank,
-                        const char *pattern, const double *weights, int columns,
-                        struct rank_row *ret)
+                        const char *pattern, struct rank_row *ret)
 {
     int tokens = 0;
     bool counted = false; /* of the current phrase */
@@ -214,8 +241,8 @@ static int rank_phrases(const Fts5ExtensionApi *api, Fts5Context *row, const str
         if (pattern[i] == FORM_IGNORED) {
             continue;
         }
-        rc = count_places(api, row, (int)i, weights, columns, &places);
         bool exact = pattern[i] != FORM_OTHER;
+        rc = add_places(api, row, (int)i, exact, ret, &places);
         if (exact) {
             ret->wanted++;
             counted = false;
@@ -230,15 +257,14 @@ static int rank_phrases(const Fts5ExtensionApi *api, Fts5Context *row, const str
     return rc;
 }
 
-/* ng_rank(table, pattern, newest rowid, weight of each column...): wanted_rank() of a row. */
+/* ng_rank(table, pattern, newest rowid, weight of each column...): struct ranked of a row. */
 static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_context *result,
                      int count, sqlite3_value **args)
 {
     const char *pattern = NULL;
-    double weights[RANK_COLUMNS_MAX];
-    int columns = int_min(count - 2, RANK_COLUMNS_MAX);
     int phrases = api->xPhraseCount(row);
-    struct rank_row found = {0};
+    struct rank_row found = {.columns = int_min(count - 2, RANK_COLUMNS_MAX),
+                             .place = {.column = -1}};
     if (count > 1) {
         pattern = (const char *)sqlite3_value_text(args[0]);
     }
@@ -246,8 +272,8 @@ static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_cont
         sqlite3_result_error(result, "the pattern does not fit the match", -1);
         return;
     }
-    for (int i = 0; i < columns; i++) {
-        weights[i] = sqlite3_value_double(args[i + 2]);
+    for (int i = 0; i < found.columns; i++) {
+        found.weights[i] = sqlite3_value_double(args[i + 2]);
     }
     struct rank *rank = api->xGetAuxdata(row, 0);
     int rc = SQLITE_OK;
@@ -255,18 +281,22 @@ static void rank_row(const Fts5ExtensionApi *api, Fts5Context *row, sqlite3_cont
         rc = rank_new(api, row, pattern, (size_t)phrases, sqlite3_value_double(args[1]), &rank);
     }
     if (rc == SQLITE_OK) {
-        rc = rank_phrases(api, row, rank, pattern, weights, columns, &found);
+        rc = rank_phrases(api, row, rank, pattern, &found);
     }
     if (rc != SQLITE_OK) {
         sqlite3_result_error_code(result, rc);
         return;
     }
-    sqlite3_result_double(result,
-                          wanted_rank(found.wanted, found.found, found.exact, found.weight));
+    struct ranked ranked = {
+        .score = wanted_rank(found.wanted, found.found, found.exact, found.weight),
+        .exact = found.exact,
+        .place = found.place};
+    sqlite3_result_blob(result, &ranked, sizeof(ranked), SQLITE_TRANSIENT);
 }
 
-int tokens_register(sqlite3 *sql)
+int tokens_register(struct conn *conn)
 {
+    sqlite3 *sql = conn->sql;
     static fts5_tokenizer tokenizer = {tokenizer_create, tokenizer_delete, tokenizer_cut};
     sqlite3_stmt *stmt = NULL;
     fts5_api *api = NULL;
@@ -283,7 +313,7 @@ int tokens_register(sqlite3 *sql)
         }
         return SQLITE_ERROR;
     }
-    rc = api->xCreateTokenizer(api, TOKENIZER, sql, &tokenizer, NULL);
+    rc = api->xCreateTokenizer(api, TOKENIZER, conn, &tokenizer, NULL);
     if (rc != SQLITE_OK) {
         return rc;
     }

@@ -103,4 +103,6 @@ const struct ng_host call_host = {
     .gateway_name = host_gateway_name,
     .gateway_term = host_gateway_term,
     .gateway_find = host_gateway_find,
+    .later = host_later,
+    .start_later = host_start_later,
 };

@@ -65,6 +65,8 @@ struct gateway *host_gateway(const struct ng_host *host);
 struct ng_deferred *host_defer(struct ng_call *pub);
 void host_finish(struct ng_deferred *deferred, int rc);
 int host_background(struct ng_call *pub, ng_step_fn *step, void *user);
+struct ng_later *host_later(struct ng_call *pub);
+int host_start_later(struct ng_later *later, ng_step_fn *step, void *user);
 void host_lists_changed(const struct ng_host *host, unsigned lists);
 struct ng_str host_gateway_name(const struct ng_host *host);
 uint64_t host_gateway_term(const struct ng_host *host);

@@ -44,12 +44,12 @@ static void host_background_done(struct call *call, void *user)
     call_unref(call);
 }
 
-int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
+/* A call of the same caller that has not begun. NULL: out of memory. */
+static struct call *host_background_new(struct call *call)
 {
-    struct call *call = call_of(pub);
     struct call *background = call_new(call->gateway);
     if (background == NULL) {
-        return call_no_memory(call);
+        return NULL;
     }
     struct ng_str space = {NULL, 0};
     if (call->caller.space_named) {
@@ -63,7 +63,7 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     }
     if (rc != NG_OK) {
         call_unref(background);
-        return call_no_memory(call);
+        return NULL;
     }
     key_ref(call->key);
     background->key = call->key;
@@ -77,14 +77,43 @@ int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
     background->read_only = call->read_only;
     background->pub.tool = call->pub.tool;
     background->done = host_background_done;
+    return background;
+}
+
+int host_background(struct ng_call *pub, ng_step_fn *step, void *user)
+{
+    struct call *call = call_of(pub);
+    struct call *background = host_background_new(call);
+    if (background == NULL) {
+        return call_no_memory(call);
+    }
     if (dispatch_step(background, step, user) == NG_OK) {
-        rc = background->final.rc;
+        int rc = background->final.rc;
         call_fail(call, rc, "%.*s", (int)background->final.message.len,
                   background->final.message.data);
         call_unref(background);
         return rc;
     }
     return NG_OK;
+}
+
+struct ng_later *host_later(struct ng_call *pub)
+{
+    return (struct ng_later *)(void *)host_background_new(call_of(pub));
+}
+
+int host_start_later(struct ng_later *later, ng_step_fn *step, void *user)
+{
+    struct call *background = (struct call *)(void *)later;
+    int rc = NG_OK;
+    if (background != NULL && step != NULL && dispatch_step(background, step, user) != NG_OK) {
+        return NG_OK; /* it runs, and frees itself */
+    }
+    if (background != NULL && step != NULL) {
+        rc = background->final.rc;
+    }
+    call_unref(background);
+    return rc;
 }
 
 void host_lists_changed(const struct ng_host *host, unsigned lists)

@@ -10,6 +10,8 @@
 #include "journal_entry.h"
 
 #define JOURNAL_SUMMARY "summary"
+/* Added to the rank of an exact hit: more than a score can be, so these come first. */
+#define JOURNAL_EXACT_RANK 1.0
 /* Score of a reference; memories have their own. */
 #define JOURNAL_REFERENCE_SCORE 0.8
 /* Least candidates of a recall by words, and of a recall with a least score. */
@@ -144,7 +146,8 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
     struct journal_rows *rows = user;
     struct ng_entry entry;
     bool full = rows->count == rows->max;
-    if (full && !rows->by_time && doc->score < rows->ranks[rows->max - 1]) {
+    if (full && !rows->by_time &&
+        doc->score + JOURNAL_EXACT_RANK < rows->ranks[rows->max - 1]) {
         return 1; /* texts come best first, and a score only lowers the rank */
     }
     rows->rc = journal_row(rows->call, doc, &entry, NULL);
@@ -155,6 +158,9 @@ static int journal_recall_row(void *user, const struct ng_doc *doc)
         return 0;
     }
     double rank = doc->score * journal_score(&entry);
+    if (doc->exact > 0) {
+        rank += JOURNAL_EXACT_RANK;
+    }
     if (rows->by_time) {
         rank = (double)entry.time_ms;
     }

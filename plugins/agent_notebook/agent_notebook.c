@@ -267,9 +267,12 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_restore",
         .title = "Restore a checkpoint",
-        .summary = "Put the agents' shared memory back to a checkpoint, and with `notebooks` "
-                   "the notebook entries too, as new versions. The present is kept as a "
-                   "checkpoint first: restoring previous_checkpoint_id undoes it.",
+        .summary =
+            "Put the agents' shared memory back to a checkpoint, and with `notebooks` "
+            "the notebook entries too, as new versions. Use it when later work is to "
+            "be given up as a whole: checkpoint_diff shows what that takes back; for one "
+            "entry use notebook_restore. The present is kept as a checkpoint first: "
+            "restoring previous_checkpoint_id undoes it.",
         .params = checkpoint_restore_params,
         .result = checkpoint_restore_result,
         .run = checkpoint_restore_run,

@@ -172,7 +172,9 @@ static const struct ng_tool cells_tools[] = {
         .name = "selectNotebookCells",
         .title = "Select Notebook Cells",
         .summary = "Say which cells of a Jupyter notebook (.ipynb) are selected and which one "
-                   "is being edited: the context then centres on them.",
+                   "is being edited, when the user points at cells, or before "
+                   "getNotebookContext reads a part of a large notebook: the context then "
+                   "centres on them.",
         .params = cells_select_params,
         .run = cells_select_run,
         .effect = NG_EFFECT_READS,
@@ -184,9 +186,11 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookContext",
         .title = "Get Notebook Context",
-        .summary = "Get a Jupyter notebook (.ipynb) as context for a model: kernel, selected "
-                   "cells, and all cells of a small notebook or those around the selection of "
-                   "a large one.",
+        .summary =
+            "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
+            "begins or the selection has changed. It has the kernel, the selected cells, "
+            "and all cells of a small notebook or those around the selection of a large "
+            "one. For the source of single cells use getNotebookCells.",
         .params = cells_context_params,
         .result = "{\"type\":\"object\"}",
         .run = cells_context_run,
@@ -336,7 +340,8 @@ static const struct ng_option cells_options[] = {
      .fallback = "16MiB",
      .min = 1024,
      .max = 268435456,
-     .help = "Maximum raw output of one cell that is saved in the file."},
+     .help = "Maximum raw output of one cell that is saved in the file: of more, the beginning "
+             "and the end. Values and errors do not count."},
     {.name = "max_source",
      .type = NG_OPTION_SIZE,
      .fallback = "1000000",

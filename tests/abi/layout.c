@@ -92,6 +92,8 @@ AT(ng_doc, action, 168);
 AT(ng_doc, score, 184);
 AT(ng_doc, snippet, 192);
 SIZE(ng_doc, 208);
+AT(ng_doc, exact, 208);
+SIZE(ng_doc, 216);
 PAD(ng_doc, deleted, 7);
 
 AT(ng_term, field, 0);
@@ -359,6 +361,9 @@ AT(ng_host, gateway_name, 752);
 AT(ng_host, gateway_term, 760);
 AT(ng_host, gateway_find, 768);
 SIZE(ng_host, 776);
+AT(ng_host, later, 776);
+AT(ng_host, start_later, 784);
+SIZE(ng_host, 792);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

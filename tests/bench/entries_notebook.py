@@ -127,6 +127,50 @@ class Made(Group):
         return ours["cpu_us"] / base["cpu_us"], f"{ours['cpu_us']:.0f} us to {base['cpu_us']:.0f} us, {hits} hits"
 
 
+class Long(Group):
+    """Entries of 1 MB: the time of a search is not that of their texts."""
+
+    name = "long entries"
+    WORD, HITS = "zanzibar", 10
+
+    def begin(self):
+        self.count, self.bytes = self.sized(40, 20), self.sized(1000000, 20000)
+        self.server = self.gateway(PLUGINS)
+        rng = random.Random(1)
+        vocabulary, sums = make_vocabulary(rng)
+        self.entries = []
+        for number in range(self.count):
+            words = rng.choices(vocabulary, cum_weights=sums, k=self.bytes // 8)
+            if number < self.HITS:  # the last of them far behind
+                words[len(words) * (number + 1) // self.HITS - 1] = self.WORD
+            self.entries.append({"collection": "pages", "title": f"Long {number}", "summary": "", "content": " ".join(words)})
+        self.many(self.server, "notebook_create", self.entries)
+        found = self.search()
+        if found["total"] != self.HITS or not all(self.WORD in one["excerpt"] for one in found["results"]):
+            raise SystemExit("the search does not show all hits")
+        self.bench.settle(self.server)
+
+    def search(self):
+        return self.call(self.server, "notebook_search", {"query": self.WORD, "collection": "pages", "limit": LIMIT})
+
+    def rows(self):
+        return [Row(f"notebook_search, a word in {self.HITS} of {self.count} entries of {self.bytes:,} bytes, each search asked for "
+                    "once, CPU to FTS5", self.searched, times(1.5))]
+
+    def searched(self):
+        path = self.folder() + "/fts5.db"
+        database = sqlite3.connect(path)
+        with database:
+            database.execute("CREATE VIRTUAL TABLE pages USING fts5(title, summary, content, tokenize='porter unicode61')")
+            database.executemany("INSERT INTO pages VALUES (:title, :summary, :content)", self.entries)
+        database.close()
+        query = {"query": f"{self.WORD} ++++++++", "collection": "pages", "limit": LIMIT}
+        ours, base = self.beside(
+            self.warmed(self.server, self.file("search", lambda: tool("notebook_search", query))),
+            lambda: self.program("plain_work", "search", self.bench.seconds, path, "pages", f'"{self.WORD}"', WEIGHTS))
+        return ours["cpu_us"] / base["cpu_us"], f"{ours['cpu_us']:.0f} us to {base['cpu_us']:.0f} us"
+
+
 class Common(Group):
     """The same search on gateways with few entries and with many."""
 
@@ -269,4 +313,4 @@ class Recalled(Group):
         return self.cpu(self.server, file, f"; about {self.hits} hits", among=self.words)
 
 
-GROUPS = (Made, Common, Written, Recalled)
+GROUPS = (Made, Long, Common, Written, Recalled)

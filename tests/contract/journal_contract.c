@@ -492,6 +492,32 @@ static void test_recall_ranks(void **state)
     free(rows);
 }
 
+/* A word as it is comes before its stem, whatever the kind and the score. */
+static void test_recall_exact_first(void **state)
+{
+    struct suite *suite = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    assert_non_null(rows);
+    struct ng_entry entries[] = {
+        journal_reference("team", "e1", "p1", 1, 10),
+        journal_memory("team", "e2", "a lantern", 20),
+        journal_memory("team", "e3", "many lanterns", 30),
+    };
+    entries[0].content = ng_str_of("lanterns of the harbour");
+    entries[1].score = 0.1;
+    entries[2].score = 1;
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    struct ng_recall recall = {.space = ng_str_of("team"), .text = ng_str_of("lantern")};
+    static const char *const order[] = {"e2", "e3", "e1"};
+    suite_recall(suite, &recall, rows);
+    assert_int_equal(rows->count, NG_COUNT(order));
+    for (size_t i = 0; i < NG_COUNT(order); i++) {
+        assert_str(rows->entries[i].event_id, order[i]);
+    }
+    collected_done(rows);
+    free(rows);
+}
+
 /* ---- the suite ---- */
 
 int suite_setup(void **state)
@@ -536,6 +562,7 @@ int journal_contract_on(const char *name, const char *const *sets, void (*prepar
         CONTRACT(test_out_of_memory),
         CONTRACT(test_recall),
         CONTRACT(test_recall_ranks),
+        CONTRACT(test_recall_exact_first),
     };
     return cmocka_run_group_tests_name(name, tests, NULL, NULL) +
            journal_upkeep_contract(name, start) + journal_aside_contract(name, start);

@@ -3,9 +3,9 @@
 #include "test_sqlite_file_rig.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/str.h"
 
 /* SEARCH_HITS_MAX of backends/sqlite/search.c */
@@ -132,40 +132,112 @@ static void test_passes_agree(void **state)
     expect_clean(f);
 }
 
-/* A hit by the word itself comes before an earlier one by its stem; one far behind the
- * beginning has no excerpt. */
+struct excerpt_case {
+    const char *query, *title, *lead, *filler;
+    size_t fillers; /* between lead and tail */
+    const char *tail, *expected;
+};
+
+/* The text before a field, the word itself before an earlier one by its stem, and wherever that
+ * is: a text has marks for places far behind its beginning, also in scripts without spaces and
+ * between words that are far from each other. */
+static const struct excerpt_case excerpt_cases[] = {
+    {"run", "", "running early on, and a run here at the end of it", "", 0, "", "run here"},
+    {"run", "", "", " ", 300 * 1024, "run far", "run far"},
+    {"run", "", "", "filler ", 60000, "run far", "run far"},
+    {"run", "", "running ", "filler ", 60000, "run far", "run far"},
+    {"run", "", "run first ", "filler ", 60000, "run far", "run first"},
+    {"running", "", "", "filler ", 2000, "runs far", "runs far"},
+    {"\"run far\"", "", "", "run fast ", 2000, "run far away", "far away"},
+    {"Stra\xC3\x9F"
+     "e",
+     "", "", "\xC3\xA4\xC3\xB6\xC3\xBC ", 3000, "die STRASSE da", "STRASSE"},
+    {"zz*", "", "", "\xE2\x82\xAC ab\xCC\x81 ", 3000, "zzz yy", "zzz yy"},
+    {"\xE6\x9C\xBA", "", "", "\xE4\xBC\x9A\xE8\xAE\xAE ", 3000, "\xE6\x97\xA0\xE6\x9C\xBA.",
+     "\xE6\x9C\xBA."},
+    {"\xE6\x9C\xBA", "", "", "\xE4\xBC\x9A\xE8\xAE\xAE", 3000, " \xE6\x9C\xBA.",
+     "\xE6\x9C\xBA."},
+    {"run", "", "", "-=#=-", 5000, "run far", "run far"},
+    {"run", "run in the title", "nothing", "", 0, "", "run in the"},
+    {"run", "run in the title", "runs in text", "", 0, "", "runs in text"},
+};
+
+static void put_case(struct fixture *f, const struct excerpt_case *at, const char *id)
+{
+    struct buf text;
+    buf_init(&text, SIZE_MAX);
+    buf_add_str(&text, ng_str_of(at->lead));
+    for (size_t i = 0; i < at->fillers; i++) {
+        buf_add_str(&text, ng_str_of(at->filler));
+    }
+    buf_add_str(&text, ng_str_of(at->tail));
+    buf_add(&text, "", 1);
+    struct change change = {
+        .id = ng_str_of(id), .title = at->title, .text = ng_str_of(text.data)};
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    buf_done(&text);
+}
+
 static void test_excerpts(void **state)
 {
     struct fixture *f = *state;
-    struct rows rows = {0};
+    struct ng_query query = {.size = sizeof(query),
+                             .collection = ng_str_of("things"),
+                             .space = ng_str_of("team"),
+                             .limit = NG_COUNT(excerpt_cases)};
+    struct ng_search search = {.size = sizeof(search), .query = &query, .snippet_chars = 16};
+    start(f);
+    for (size_t i = 0; i < NG_COUNT(excerpt_cases); i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "%zu", i);
+        put_case(f, &excerpt_cases[i], id);
+    }
+    for (size_t i = 0; i < NG_COUNT(excerpt_cases); i++) {
+        struct rows rows = {0};
+        char id[16];
+        (void)snprintf(id, sizeof(id), "%zu", i);
+        search.text = ng_str_of(excerpt_cases[i].query);
+        assert_int_equal(
+            f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, NULL), NG_OK);
+        size_t at = 0;
+        while (at < rows.count && strcmp(rows.items[at].id, id) != 0) {
+            at++;
+        }
+        const char *excerpt = NULL;
+        if (at < rows.count) {
+            excerpt = rows.items[at].snippet;
+        }
+        if (excerpt == NULL || strstr(excerpt, excerpt_cases[i].expected) == NULL) {
+            fail_msg("case %zu: %s", i, excerpt != NULL ? excerpt : "no excerpt");
+        }
+        rows_done(&rows);
+    }
+    expect_clean(f);
+}
+
+/* A changed document keeps no place of its earlier text. */
+static void test_excerpts_follow(void **state)
+{
+    struct fixture *f = *state;
+    struct excerpt_case was = {"run", "", "", "filler ", 3000, "run before", ""};
     struct ng_query query = {.size = sizeof(query),
                              .collection = ng_str_of("things"),
                              .space = ng_str_of("team"),
                              .limit = 10};
     struct ng_search search = {
-        .size = sizeof(search), .query = &query, .text = ng_str_of("run"), .snippet_chars = 12};
-    size_t len = (size_t)300 * 1024;
-    char *far = malloc(len + 8);
-    assert_non_null(far);
-    memset(far, ' ', len);
-    memcpy(far + len, "run far", 8);
+        .size = sizeof(search), .query = &query, .text = ng_str_of("run"), .snippet_chars = 16};
+    struct rows rows = {0};
     start(f);
-    assert_int_equal(
-        fixture_put(f, "near", 0, "", "running early on, and a run here at the end of it"),
-        NG_OK);
-    assert_int_equal(fixture_put(f, "far", 0, "", far), NG_OK);
+    put_case(f, &was, "a");
     assert_int_equal(f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, NULL),
                      NG_OK);
-    assert_int_equal(rows.count, 2);
-    for (size_t i = 0; i < 2; i++) {
-        if (strcmp(rows.items[i].id, "near") == 0) {
-            assert_non_null(strstr(rows.items[i].snippet, "run "));
-        } else {
-            assert_null(strstr(rows.items[i].snippet, "run"));
-        }
-    }
+    assert_non_null(strstr(rows.items[0].snippet, "run before"));
     rows_done(&rows);
-    free(far);
+    assert_int_equal(fixture_put(f, "a", 1, "", "short, a run after"), NG_OK);
+    assert_int_equal(f->docs->search(f->db, fixture_call(f), &search, rows_add, &rows, NULL),
+                     NG_OK);
+    assert_non_null(strstr(rows.items[0].snippet, "run after"));
+    rows_done(&rows);
     expect_clean(f);
 }
 
@@ -177,6 +249,7 @@ int main(void)
         TEST(test_only_of_its_space),
         TEST(test_passes_agree),
         TEST(test_excerpts),
+        TEST(test_excerpts_follow),
     };
     return cmocka_run_group_tests_name("sqlite: searches", tests, NULL, NULL);
 }

@@ -45,9 +45,10 @@ static int add_word(struct word_set *set, struct ng_str text)
 static int add_token(void *user, const struct token *token)
 {
     struct word_set *set = user;
+    char stem[WORD_BYTES_MAX];
     int rc = add_word(set, token->text);
     if (rc == NG_OK) {
-        rc = add_word(set, token->stem);
+        rc = add_word(set, token_stem(token->text, stem));
     }
     if (rc == NG_OK && set->list.len > WORDS_BYTES_MAX) {
         rc = NG_ETOOLARGE; /* enough */

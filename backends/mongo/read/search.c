@@ -22,6 +22,7 @@ struct hit {
     bson_t *doc; /* as it was found, or its name and space alone */
     bool whole;
     double score;
+    size_t exact;   /* phrases that match as they are */
     uint64_t order; /* of hits with the same score */
 };
 
@@ -116,7 +117,7 @@ static double searched_part(const struct db_collection *collection, size_t i, co
 }
 
 /* 0 if none of the phrases occurs. */
-static double doc_score(const struct find *find, const bson_t *doc)
+static double doc_score(const struct find *find, const bson_t *doc, size_t *ret_exact)
 {
     struct found total[PHRASES_MAX] = {0};
     double weight = 0;
@@ -144,6 +145,7 @@ static double doc_score(const struct find *find, const bson_t *doc)
         found += total[j].exact + total[j].stems > 0;
         exact += total[j].exact > 0;
     }
+    *ret_exact = exact;
     return wanted_rank(find->wanted.count, found, exact, weight);
 }
 
@@ -151,8 +153,8 @@ static int take_hit(void *user, const bson_t *doc)
 {
     struct find *find = user;
     const struct ng_query *query = find->search->query;
-    struct hit hit = {.score = doc_score(find, doc),
-                      .order = member_u64(doc, "notegate.created_seq")};
+    struct hit hit = {.order = member_u64(doc, "notegate.created_seq")};
+    hit.score = doc_score(find, doc, &hit.exact);
     if (find->call->host->cancelled(find->call)) {
         find->rc = ng_fail(find->call, NG_ECANCELLED, "the search was cancelled");
         return 1;
@@ -289,6 +291,7 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
     }
     if (rc == NG_OK && !doc.deleted) {
         doc.score = hit->score;
+        doc.exact = hit->exact;
         *ret_stop = row(user, &doc) != 0;
     }
     bson_destroy(found);

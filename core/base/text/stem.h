@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Replaces a folded word by its Porter stem and returns its length. Words with other than
- * English letters stay. */
+ * English letters stay, and so does the first letter. */
 size_t word_stem(char *word, size_t len);
 
 #endif

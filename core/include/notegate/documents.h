@@ -100,6 +100,8 @@ struct ng_doc {
     struct ng_str action;  /* "created", "updated", "deleted", or a name of the plugin */
     double score;          /* search rows: rank, higher is better; else 0 */
     struct ng_str snippet; /* search rows: the hit in context, else {NULL, 0} */
+    size_t exact;          /* search rows: words of the search that match as they are, not by
+                            * their stems; 0 from backends built without this member */
 };
 
 /* Return 0 to continue, any other value to stop; the calling function then returns NG_OK. */

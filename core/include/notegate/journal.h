@@ -52,8 +52,9 @@ struct ng_entry {
 
 typedef int ng_entry_row_fn(void *user, const struct ng_entry *entry);
 
-/* Recall of memories with any of the words of `text`. The rank is the number of matching words
- * times the score of the entry; equal ranks come newest first. Read by its size. */
+/* Recall of entries with any of the words of `text`. Those with a word as it is come before
+ * those that match by stems only; then the rank is the number of matching words times the score
+ * of the entry; equal ranks come newest first. Read by its size. */
 struct ng_recall {
     size_t size;
     struct ng_str space;

@@ -30,6 +30,7 @@ struct ng_value;
 struct ng_writer;
 struct ng_draft;
 struct ng_deferred;
+struct ng_later;
 struct ng_listing;
 struct ng_entry;
 struct ng_recall;
@@ -336,6 +337,14 @@ struct ng_host {
      * Call memory. May block. */
     int (*gateway_find)(struct ng_call *call, struct ng_str name, bool *ret_alive,
                         struct ng_str *ret_where);
+
+    /* Background work whose time comes later, if at all: `later` keeps the caller of this call,
+     * without a call in progress. NULL: out of memory. */
+    struct ng_later *(*later)(struct ng_call *call);
+    /* From any thread: runs `step` as background() does, and frees `later`, also if it fails
+     * (NG_EBUSY: the gateway is stopping; then `step` does not run). step NULL: only frees it.
+     * Due for each, at the latest in stop(). */
+    int (*start_later)(struct ng_later *later, ng_step_fn *step, void *user);
 };
 
 /* ---- declarations of a plugin ---- */

@@ -33,6 +33,10 @@
 #define KERNEL_IDLE_WAIT_MS 4000
 /* An interrupt may end the code that would have replied: idle and no reply for this long. */
 #define KERNEL_REPLY_WAIT_MS 1000
+/* Late output is saved after this time. It doubles with each save, so often at most, as a
+ * thread may print for hours. */
+#define KERNEL_LATE_MS 200
+#define KERNEL_LATE_DOUBLINGS 6
 /* Time to read the present source of a cell; then the known source is executed. */
 #define KERNEL_SOURCE_MS 5000
 /* Start attempts of a kernel that exits at once: another program may have taken its ports. */
@@ -88,6 +92,7 @@ struct run_cell {
     int64_t count;                /* execution_count; -1: none */
     int64_t started_ms, ended_ms; /* Unix time; 0: not yet */
     struct nb_text page;          /* pager text of the kernel, shown beside the outputs */
+    size_t before;                /* of late output: outputs of its cell before it */
 };
 
 /* A display of a cell of an earlier run that the kernel has updated. */
@@ -155,6 +160,7 @@ struct run {
     /* Output that threads of the previous run's last cell produced after its end, with that
      * cell's handle, source and count. NULL: none. */
     struct run_cell *late;
+    char late_id[WIRE_ID_SIZE]; /* kernels_watch_late(): identity of that cell's run */
 
     /* Private to the kernel thread. */
     size_t at; /* index of the running cell */
@@ -196,9 +202,9 @@ void kernels_unlock(struct kernels *kernels);
 /* Queues a run. done() is called exactly once, possibly before this returns. spec: the kernel
  * to start where the notebook has none: then it is moved. */
 void kernels_run(struct kernels *kernels, struct run *run, struct kernelspec *spec);
-/* Answers request_source(); ignored if the run has ended. source: NULL if unchanged; ownership
- * is taken. gone: do not execute the cell. */
-void kernels_set_source(struct kernels *kernels, uint64_t run, size_t cell,
+/* Answers request_source() of the run with this number; ignored if it has ended. source: NULL
+ * if unchanged; ownership is taken. gone: do not execute the cell. */
+void kernels_set_source(struct kernels *kernels, uint64_t number, size_t cell,
                         struct nb_text *source, bool gone);
 void run_free(struct run *run); /* NULL is a no-op */
 void run_cell_done(struct run_cell *cell);
@@ -225,6 +231,15 @@ enum kernels_command {
 /* `run` has a notebook and no cells. done() is called exactly once, possibly before this
  * returns. RUN_NO_KERNEL: the notebook has no kernel, or it did not start again (`why`). */
 void kernels_control(struct kernels *kernels, struct run *run, enum kernels_command command);
+
+/* Waits for output that comes after the end of a run. `run` has a notebook and no cells. done()
+ * is called once: with `late` or `patches`, all that has come since the end of the last run and
+ * is to be saved, or without both when none of it is to be waited for any more: the kernel has
+ * ended, or there is another watch. */
+void kernels_watch_late(struct kernels *kernels, struct run *run);
+/* Is the late output of this watch still to be saved? False: a later run has it, and saves it.
+ */
+bool kernels_is_late(struct kernels *kernels, const struct run *run);
 
 /* Another gateway has, or had, the kernel of this notebook: ends the one that is here, its runs
  * with RUN_LOST. The answer of the first run on a new one says that variables are lost. */

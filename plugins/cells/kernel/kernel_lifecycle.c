@@ -3,7 +3,7 @@
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
 #include "kernel_state.h"
-#include "notebook/render.h"
+#include "notebook/screen.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -38,6 +38,9 @@ void kernel_set_state(struct kernel *kernel, enum kernel_state state)
     assert((allowed[kernel->state] & 1U << state) != 0);
     (void)allowed; /* without asserts */
     kernel->state = state;
+    if (state == KERNEL_GONE || state == KERNEL_NEW) {
+        kernel_advance_late(kernel, true);
+    }
 }
 
 void kernel_free(struct kernel *kernel)
@@ -95,7 +98,7 @@ static void describe_exit(int status, struct ng_str tail, char why[KERNEL_WHY_MA
                         name == NULL ? "?" : name);
     }
     struct nb_text clean = {0};
-    render_clean(&clean, tail);
+    screen_show(&clean, tail);
     struct ng_str said = nb_text_str(&clean);
     while (said.len > 0 &&
            (said.data[said.len - 1] == '\n' || said.data[said.len - 1] == ' ')) {
@@ -134,6 +137,7 @@ void kernel_process_ended(struct kernel *kernel, int status, struct ng_str tail)
 {
     char why[KERNEL_WHY_MAX];
     describe_exit(status, tail, kernel->exit_reason);
+    (void)kernel_receive(kernel); /* its last messages precede this event */
     switch (kernel->state) {
     case KERNEL_STARTING:
         if (kernel->starts < KERNEL_STARTS_MAX) {
@@ -276,6 +280,7 @@ static void apply_loss(struct kernel *kernel)
         kernel_shut_down(kernel, KERNEL_ENDING);
     }
     kernel->end_request = END_NONE;
+    kernel_drop_late(kernel);
     kernel_fail_runs(kernel, RUN_LOST,
                      "Another gateway has taken over the kernel of this notebook.");
 }
@@ -317,5 +322,6 @@ void kernel_advance(struct kernel *kernel)
         break;
     }
     kernel_advance_runs(kernel);
+    kernel_advance_late(kernel, false);
     end_if_idle(kernel, now);
 }

@@ -230,7 +230,7 @@ static long step(struct kernels *kernels)
     for (struct kernel *kernel = kernels->first; kernel != NULL; kernel = kernel->next) {
         more = kernel_receive(kernel) || more;
         kernel_advance(kernel);
-        busy = busy || kernel_is_busy(kernel);
+        busy = busy || kernel_is_busy(kernel) || kernel_has_late(kernel);
     }
     free_gone(kernels);
     bool detaching = detach_idle_supervisor(kernels);
@@ -396,6 +396,7 @@ static void end_all(struct kernels *kernels)
     while (kernels->first != NULL) {
         struct kernel *kernel = kernels->first;
         kernels->first = kernel->next;
+        kernel_advance_late(kernel, true);
         kernel_free(kernel);
     }
 }

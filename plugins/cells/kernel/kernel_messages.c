@@ -106,9 +106,13 @@ static void take_reply(struct kernel *kernel, const struct wire_message *message
 
 static void take_shell(struct kernel *kernel, const struct wire_message *message)
 {
-    const struct execution *execution = &kernel->execution;
+    struct execution *execution = &kernel->execution;
     if (str_is(message->type, "kernel_info_reply")) {
         kernel->info_replied = true;
+        if (execution->run == NULL && execution->probe[0] != '\0' &&
+            str_is(message->parent_id, execution->probe)) {
+            execution->active = false;
+        }
     } else if (str_is(message->type, "execute_reply") && execution->active &&
                str_is(message->parent_id, execution->id)) {
         take_reply(kernel, message);

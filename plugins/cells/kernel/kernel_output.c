@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_output.c - assigns output to a cell: the running one, the preceding one, cells whose
  * displays are updated, or, between runs, the last one. */
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "kernel_state.h"
 
@@ -37,7 +38,7 @@ void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell)
         struct display_place *place = &places[kernel->place_count++];
         memcpy(place->id, output->display_id, sizeof(place->id));
         memcpy(place->handle, cell->handle, sizeof(place->handle));
-        place->ordinal = i;
+        place->ordinal = outputs_ordinal(&cell->outputs, i);
         place->bytes = output->text.len + output->metadata.len;
         place->rest = cell->outputs.cap - cell->outputs.bytes;
     }
@@ -129,15 +130,18 @@ static void update_elsewhere(struct kernel *kernel, struct run *run,
 void kernel_drop_late(struct kernel *kernel)
 {
     struct late_output *late = &kernel->late;
+    struct run *watch = late->watch;
     run_cell_done(&late->cell);
     run_patches_done(&late->patches);
     memset(late, 0, sizeof(*late));
+    late->watch = watch;
 }
 
 void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell)
 {
     struct late_output *late = &kernel->late;
     kernel_drop_late(kernel);
+    kernel_advance_late(kernel, true); /* the outputs of this run are to be saved first */
     nb_add_str(&late->cell.source, nb_text_str(&cell->source));
     if (late->cell.source.failed) {
         nb_text_done(&late->cell.source);
@@ -147,7 +151,8 @@ void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_
     memcpy(late->cell.handle, cell->handle, sizeof(late->cell.handle));
     late->cell.index = cell->index;
     late->cell.count = cell->count;
-    outputs_continue(&late->cell.outputs, &cell->outputs);
+    late->cell.before = outputs_ordinal(&cell->outputs, cell->outputs.count);
+    outputs_begin(&late->cell.outputs, cell->outputs.cap);
 }
 
 void kernel_give_patches(struct kernel *kernel, struct run *run)
@@ -173,6 +178,61 @@ void kernel_give_late(struct kernel *kernel, struct run *run)
     }
 }
 
+static void copy_patches(const struct run_patches *patches, struct run *run)
+{
+    struct run_patch *copies = calloc(patches->count + 1, sizeof(*copies));
+    run->patches.items = copies;
+    run->patches.count = copies != NULL ? patches->count : 0;
+    for (size_t i = 0; i < run->patches.count; i++) {
+        copies[i] = patches->items[i];
+        memset(&copies[i].data, 0, sizeof(copies[i].data));
+        memset(&copies[i].metadata, 0, sizeof(copies[i].metadata));
+        nb_add_str(&copies[i].data, nb_text_str(&patches->items[i].data));
+        nb_add_str(&copies[i].metadata, nb_text_str(&patches->items[i].metadata));
+    }
+}
+
+/* A copy: the next run reports it, too. */
+static void copy_late(const struct late_output *late, struct run *run)
+{
+    copy_patches(&late->patches, run);
+    memcpy(run->late_id, late->id, sizeof(run->late_id));
+    run->late = malloc(sizeof(*run->late));
+    if (run->late == NULL) {
+        return;
+    }
+    *run->late = late->cell;
+    memset(&run->late->source, 0, sizeof(run->late->source));
+    memset(&run->late->page, 0, sizeof(run->late->page));
+    nb_add_str(&run->late->source, nb_text_str(&late->cell.source));
+    outputs_copy(&late->cell.outputs, &run->late->outputs);
+}
+
+bool kernel_has_late(const struct kernel *kernel)
+{
+    return kernel->late.unsaved && kernel->late.watch != NULL;
+}
+
+void kernel_advance_late(struct kernel *kernel, bool ends)
+{
+    struct late_output *late = &kernel->late;
+    struct run *watch = late->watch;
+    int64_t now = kernel_now_ms();
+    int64_t wait_ms = (int64_t)KERNEL_LATE_MS << int_min(late->saves, KERNEL_LATE_DOUBLINGS);
+    bool due = late->unsaved && (ends || now - late->since_ms >= wait_ms);
+    if (watch == NULL || !(due || ends)) {
+        return;
+    }
+    if (due) {
+        copy_late(late, watch);
+        late->unsaved = false;
+        late->saves++;
+    }
+    late->watch = NULL;
+    watch->state = RUN_DONE;
+    kernels_ended(kernel->kernels, watch);
+}
+
 /* The run that has begun, also while none of its cells is executed: their sources are read
  * first.
  */
@@ -186,9 +246,14 @@ static struct run *begun_run(const struct kernel *kernel)
  * the parent of a thread's output in different ways. */
 static void take_late(struct kernel *kernel, const struct wire_message *message)
 {
-    if (kernel->late.id[0] != '\0') {
-        update_elsewhere(kernel, begun_run(kernel), message);
-        (void)outputs_take(&kernel->late.cell.outputs, message);
+    struct late_output *late = &kernel->late;
+    if (late->id[0] == '\0') {
+        return;
+    }
+    update_elsewhere(kernel, begun_run(kernel), message);
+    if (outputs_take(&late->cell.outputs, message)) {
+        late->since_ms = late->unsaved ? late->since_ms : kernel_now_ms();
+        late->unsaved = true;
     }
 }
 

@@ -190,6 +190,33 @@ void kernels_control(struct kernels *kernels, struct run *run, enum kernels_comm
     kernels_wake(kernels);
 }
 
+void kernels_watch_late(struct kernels *kernels, struct run *run)
+{
+    kernels_lock(kernels);
+    struct kernel *kernel = kernels_find(kernels, ng_str_of(run->notebook));
+    if (kernel != NULL) {
+        struct run *before = kernel->late.watch;
+        kernel->late.watch = run;
+        run = before;
+    }
+    if (run != NULL) {
+        kernels_ended(kernels, run);
+    }
+    kernels_unlock(kernels);
+    kernels_notify_ended(kernels);
+    kernels_wake(kernels);
+}
+
+bool kernels_is_late(struct kernels *kernels, const struct run *run)
+{
+    kernels_lock(kernels);
+    const struct kernel *kernel = kernels_find(kernels, ng_str_of(run->notebook));
+    bool other = kernel != NULL && kernel->late.id[0] != '\0' &&
+                 strcmp(kernel->late.id, run->late_id) != 0;
+    kernels_unlock(kernels);
+    return !other;
+}
+
 void kernels_lose(struct kernels *kernels, const char *notebook)
 {
     kernels_lock(kernels);

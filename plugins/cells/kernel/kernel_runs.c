@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_runs.c - executes the runs of one kernel cell by cell. */
 #include "core/base/minmax.h"
+#include "core/base/utf8.h"
 #include "kernel_state.h"
 
 #include <stdio.h>
@@ -22,9 +23,9 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     kernel->used_ms = kernel_now_ms();
     kernel->previous.run = NULL;
     if (run->state == RUN_RUNNING && run->cell_count > 0) {
-        kernel->interrupt_requested = false; /* the request was for this run */
-        kernel_give_late(kernel, run);
-        if (kernel->previous.id[0] != '\0') {
+        kernel->interrupt_requested = false;  /* the request was for this run */
+        if (kernel->previous.id[0] != '\0') { /* a cell of it was executed */
+            kernel_give_late(kernel, run);
             kernel_expect_late(kernel, kernel->previous.id, &run->cells[kernel->previous.at]);
         }
     }
@@ -34,6 +35,9 @@ void kernel_end_run(struct kernel *kernel, enum run_fault fault, const char *why
     for (size_t i = 0; i < run->cell_count; i++) {
         if (run->cells[i].state == CELL_PENDING || run->cells[i].state == CELL_RUNNING) {
             run->cells[i].state = CELL_NOT_RUN;
+        }
+        if (run->cells[i].state != CELL_NOT_RUN) {
+            kernel_keep_displays(kernel, &run->cells[i]);
         }
     }
     run->next = NULL;
@@ -101,8 +105,11 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state)
     struct run_cell *cell = current_cell(run);
     cell->state = state;
     cell->ended_ms = clock_unix_ms();
-    kernel_keep_displays(kernel, cell);
     execution->run = NULL;
+    if (state == CELL_STUCK) {
+        (void)kernel_send(kernel, CHANNEL_SHELL, "kernel_info_request", ng_str_of("{}"),
+                          execution->probe);
+    }
     bool stop = stops_run(cell, state);
     if (execution->id[0] != '\0') { /* empty cells are not sent */
         memcpy(kernel->previous.id, execution->id, sizeof(execution->id));
@@ -177,6 +184,30 @@ static void skip_cell(struct kernel *kernel, struct run *run)
     if (run->at == run->cell_count) {
         kernel_end_run(kernel, RUN_FINE, NULL);
     }
+}
+
+/* Kernels do not reply to a request with a NUL in its source. True: this run has ended. */
+static bool ends_at_nul(struct kernel *kernel, struct run *run)
+{
+    struct run_cell *cell = current_cell(run);
+    struct ng_str source = nb_text_str(&cell->source);
+    const char *nul = memchr(source.data, '\0', source.len);
+    size_t lines = 1;
+    char why[KERNEL_WHY_MAX];
+    if (nul == NULL) {
+        return false;
+    }
+    struct ng_str before = {source.data, (size_t)(nul - source.data)};
+    for (size_t i = 0; i < before.len; i++) {
+        lines += before.data[i] == '\n';
+    }
+    (void)snprintf(
+        why, sizeof(why),
+        "Cell %.100s cannot be run: its source has a NUL character (character %zu, in "
+        "line %zu); remove it",
+        cell->handle, utf8_count(before) + 1, lines);
+    kernel_end_run(kernel, RUN_ABORTED, why);
+    return true;
 }
 
 static void begin_cell(struct kernel *kernel, struct run *run)
@@ -440,7 +471,7 @@ void kernel_advance_runs(struct kernel *kernel)
             break;
         } else if (current_cell(kernel->first)->source_state == SOURCE_GONE) {
             skip_cell(kernel, kernel->first);
-        } else {
+        } else if (!ends_at_nul(kernel, kernel->first)) {
             begin_cell(kernel, kernel->first);
         }
     }

@@ -51,6 +51,9 @@ enum kernel_channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STD
 struct execution {
     bool active;
     char id[WIRE_ID_SIZE]; /* msg_id of the request */
+    /* Of a stuck cell: a request behind it. Kernels reply in order, so its reply shows that the
+     * kernel is free, though it never replied for the cell. */
+    char probe[WIRE_ID_SIZE];
     struct run *run;
     enum reply reply;
     bool begun;          /* execute_input has come: the kernel runs the code */
@@ -75,6 +78,10 @@ struct late_output {
     char id[WIRE_ID_SIZE]; /* msg_id of its request; "": none */
     struct run_cell cell;
     struct run_patches patches; /* updates of displays in any cell */
+    struct run *watch;          /* kernels_watch_late(); NULL: none */
+    bool unsaved;               /* output has come that no watch has got */
+    int64_t since_ms;           /* of the oldest unsaved output */
+    int saves;                  /* times that a watch got it */
 };
 
 /* The position of an output with a display id. */
@@ -178,7 +185,7 @@ void kernel_cell_over(struct kernel *kernel, enum cell_state state);
 /* ---- kernel_output.c ---- */
 
 void kernel_take_output(struct kernel *kernel, const struct wire_message *message);
-/* Remembers the displays of an ended cell, which later cells may update. */
+/* Remembers the displays of a cell whose run has ended, which later runs may update. */
 void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell);
 /* Accepts late output of threads of this cell, whose request had this id. */
 void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_cell *cell);
@@ -187,6 +194,10 @@ void kernel_expect_late(struct kernel *kernel, const char *id, const struct run_
 void kernel_give_patches(struct kernel *kernel, struct run *run);
 void kernel_give_late(struct kernel *kernel, struct run *run);
 void kernel_drop_late(struct kernel *kernel);
+/* Late output is to be saved, and a watch waits for it. */
+bool kernel_has_late(const struct kernel *kernel);
+/* Hands it to the watch: when it is due, or, with `ends`, whatever there is. */
+void kernel_advance_late(struct kernel *kernel, bool ends);
 
 /* ---- kernel_lifecycle.c ---- */
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* output.c - collects the output of a cell up to a limit and writes it in the form of files. */
-#include "output.h"
+#include "output_limit.h"
 
 #include "core/base/array.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,26 +16,15 @@ void outputs_begin(struct outputs *outputs, size_t cap)
     outputs->cap = cap;
 }
 
-void outputs_continue(struct outputs *outputs, const struct outputs *before)
-{
-    outputs_begin(outputs, before->cap);
-    outputs->bytes = before->bytes;
-}
-
-static void output_done(struct output *output)
-{
-    nb_text_done(&output->text);
-    nb_text_done(&output->metadata);
-}
-
 static void outputs_clear(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->count; i++) {
         output_done(&outputs->items[i]);
     }
-    outputs->count = 0;
-    outputs->bytes = 0;
-    outputs->dropped = 0;
+    outputs->count = outputs->head = 0;
+    outputs->bytes = outputs->dropped = 0;
+    outputs->kept = outputs->kept_bytes = 0;
+    outputs->is_cut = false;
     outputs->clear_on_next = false;
     outputs->cleared = true;
 }
@@ -50,16 +38,31 @@ void outputs_done(struct outputs *outputs)
     memset(outputs, 0, sizeof(*outputs));
 }
 
-/* Adds an output of this size. NULL: over the limit, or out of memory. */
-static struct output *output_add(struct outputs *outputs, enum output_kind kind, size_t bytes)
+void outputs_copy(const struct outputs *outputs, struct outputs *ret)
 {
-    if (outputs->count == OUTPUTS_MAX || bytes > outputs->cap ||
-        outputs->bytes > outputs->cap - bytes) {
-        outputs->dropped += bytes;
-        return NULL;
+    *ret = *outputs;
+    ret->items = calloc(outputs->count + 1, sizeof(*ret->items));
+    ret->size = outputs->count + 1;
+    ret->count = ret->items != NULL ? outputs->count : 0;
+    ret->failed |= ret->items == NULL;
+    memset(&ret->ename, 0, sizeof(ret->ename));
+    memset(&ret->evalue, 0, sizeof(ret->evalue));
+    for (size_t i = 0; i < ret->count; i++) {
+        struct output *copy = &ret->items[i];
+        *copy = outputs->items[i];
+        memset(&copy->text, 0, sizeof(copy->text));
+        memset(&copy->metadata, 0, sizeof(copy->metadata));
+        nb_add_str(&copy->text, nb_text_str(&outputs->items[i].text));
+        nb_add_str(&copy->metadata, nb_text_str(&outputs->items[i].metadata));
+        ret->failed |= copy->text.failed || copy->metadata.failed;
     }
+}
+
+/* NULL: out of memory. */
+static struct output *output_add(struct outputs *outputs, enum output_kind kind)
+{
     if (array_reserve((void **)&outputs->items, &outputs->size, outputs->count + 1,
-                      sizeof(*outputs->items), OUTPUTS_MAX) != NG_OK) {
+                      sizeof(*outputs->items), OUTPUTS_ROOM) != NG_OK) {
         outputs->failed = true;
         return NULL;
     }
@@ -67,31 +70,58 @@ static struct output *output_add(struct outputs *outputs, enum output_kind kind,
     memset(output, 0, sizeof(*output));
     output->kind = kind;
     output->count = -1;
-    outputs->bytes += bytes;
     return output;
 }
 
-static void add_stream(struct outputs *outputs, enum output_kind kind, struct ng_str text)
+static void append_stream(struct outputs *outputs, enum output_kind kind, struct ng_str text)
 {
-    struct output *last = NULL;
-    if (outputs->count > 0) {
-        last = &outputs->items[outputs->count - 1];
-    }
-    size_t room = outputs->cap - size_min(outputs->bytes, outputs->cap);
-    size_t len = utf8_cut(text, room).len;
-    outputs->dropped += text.len - len;
-    if (len == 0) {
-        return;
-    }
-    if (last != NULL && last->kind == kind) {
-        outputs->bytes += len;
-    } else {
-        last = output_add(outputs, kind, len);
+    struct output *last = outputs->count > 0 ? &outputs->items[outputs->count - 1] : NULL;
+    bool begins = outputs->is_cut && outputs->head == outputs->count; /* behind the cut */
+    if (last == NULL || last->kind != kind || begins) {
+        last = output_add(outputs, kind);
     }
     if (last != NULL) {
-        nb_add(&last->text, text.data, len);
+        nb_add_str(&last->text, text);
         outputs->failed |= last->text.failed;
+        outputs->bytes += last->text.failed ? 0 : text.len;
+        outputs_limit(outputs);
     }
+}
+
+/* In pieces: a message may be larger than the limit. */
+static void add_stream(struct outputs *outputs, enum output_kind kind, struct ng_str text)
+{
+    size_t most = size_max(outputs->cap / OUTPUT_HEAD_PART, UTF8_BYTES_MAX);
+    while (text.len > 0 && !outputs->failed) {
+        size_t len = utf8_cut(text, most).len;
+        append_stream(outputs, kind, str_make(text.data, len));
+        text = str_make(text.data + len, text.len - len);
+    }
+}
+
+/* The output is complete: it counts, or is kept in any case. */
+static void output_added(struct outputs *outputs, struct output *output, size_t kept_max)
+{
+    size_t bytes = output_bytes(output);
+    outputs->failed |= output->text.failed || output->metadata.failed;
+    output->kept = bytes <= kept_max && outputs->kept < OUTPUTS_KEPT_MAX;
+    if (output->kept) {
+        outputs->kept++;
+        outputs->kept_bytes += bytes;
+    } else {
+        outputs->bytes += bytes;
+    }
+    outputs_limit(outputs);
+}
+
+/* Instead of an output that is larger than the limit. */
+static void add_note(struct outputs *outputs, size_t bytes)
+{
+    struct nb_text note = {0};
+    output_note(&note, bytes, outputs->cap);
+    add_stream(outputs, OUTPUT_STDERR, nb_text_str(&note));
+    outputs->failed |= note.failed;
+    nb_text_done(&note);
 }
 
 static struct nb_span whole_of(struct ng_str json)
@@ -137,7 +167,13 @@ static void add_display(struct outputs *outputs, enum output_kind kind, struct n
     struct ng_str data = object_of(content, "data");
     struct ng_str metadata = object_of(content, "metadata");
     struct nb_span count = nb_member(content, whole_of(content), "execution_count");
-    struct output *output = output_add(outputs, kind, data.len + metadata.len);
+    size_t kept_max = kind == OUTPUT_RESULT ? outputs->cap : 0;
+    size_t bytes = data.len + metadata.len;
+    if (bytes > kept_max && !outputs_has_room(outputs, bytes)) {
+        add_note(outputs, bytes);
+        return;
+    }
+    struct output *output = output_add(outputs, kind);
     if (output == NULL) {
         return;
     }
@@ -147,12 +183,50 @@ static void add_display(struct outputs *outputs, enum output_kind kind, struct n
     if (!nb_integer(content, count, &output->count)) {
         output->count = -1;
     }
-    outputs->failed |= output->text.failed || output->metadata.failed;
+    output_added(outputs, output, kept_max);
+}
+
+/* A decoded member of an error's content: a text, or a list of texts. */
+static void add_cut_member(struct nb_text *out, const char *name, const struct nb_text *text,
+                           size_t max, size_t cap)
+{
+    struct nb_text cut = {0};
+    output_cut_text(&cut, nb_text_str(text), max, cap);
+    nb_addf(out, "\"%s\":", name);
+    nb_encode(out, nb_text_str(&cut), false);
+    out->failed |= text->failed || cut.failed;
+    nb_text_done(&cut);
+}
+
+/* The content of an error that is larger than `max`: each of its texts is cut in its middle. */
+static void cut_error(const struct outputs *outputs, struct ng_str content, size_t max,
+                      struct nb_text *out)
+{
+    struct nb_span list = nb_member(content, whole_of(content), "traceback");
+    struct nb_walk walk = nb_walk_into(content, list);
+    struct nb_span line;
+    struct nb_text traceback = {0};
+    while (list.len > 0 && content.data[list.at] == '[' && nb_walk_element(&walk, &line)) {
+        nb_add_if(&traceback, traceback.len > 0, "\n");
+        (void)nb_decode_lines(&traceback, content, line);
+    }
+    nb_add_word(out, "{");
+    add_cut_member(out, "ename", &outputs->ename, max / 16, outputs->cap);
+    nb_add_word(out, ",");
+    add_cut_member(out, "evalue", &outputs->evalue, max / 8, outputs->cap);
+    nb_add_word(out, ",\"traceback\":[");
+    struct nb_text cut = {0};
+    output_cut_text(&cut, nb_text_str(&traceback), max / 2, outputs->cap);
+    nb_encode(out, nb_text_str(&cut), false);
+    nb_add_word(out, "]}");
+    out->failed |= traceback.failed || cut.failed;
+    nb_text_done(&cut);
+    nb_text_done(&traceback);
 }
 
 void outputs_add_error(struct outputs *outputs, struct ng_str content)
 {
-    struct output *output = output_add(outputs, OUTPUT_ERROR, content.len);
+    size_t max = size_max(outputs->cap, OUTPUT_ERROR_MAX);
     outputs->has_error = true;
     nb_text_done(&outputs->ename);
     nb_text_done(&outputs->evalue);
@@ -160,10 +234,16 @@ void outputs_add_error(struct outputs *outputs, struct ng_str content)
                           nb_member(content, whole_of(content), "ename"));
     (void)nb_decode_lines(&outputs->evalue, content,
                           nb_member(content, whole_of(content), "evalue"));
-    if (output != NULL) {
-        nb_add_str(&output->text, content);
-        outputs->failed |= output->text.failed;
+    struct output *output = output_add(outputs, OUTPUT_ERROR);
+    if (output == NULL) {
+        return;
     }
+    if (content.len <= max) {
+        nb_add_str(&output->text, content);
+    } else {
+        cut_error(outputs, content, max, &output->text);
+    }
+    output_added(outputs, output, SIZE_MAX);
 }
 
 static void take_stream(struct outputs *outputs, struct ng_str content)
@@ -192,13 +272,15 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         }
         struct ng_str data = object_of(content, "data");
         struct ng_str metadata = object_of(content, "metadata");
-        size_t before = output->text.len + output->metadata.len;
+        size_t before = output_bytes(output);
         size_t late = data.len + metadata.len;
-        if (late > before && late - before > outputs->cap - outputs->bytes) {
+        size_t *total = output->kept ? &outputs->kept_bytes : &outputs->bytes;
+        size_t room = outputs->cap - size_min(outputs->cap, output->kept ? before : *total);
+        if (late > before && late - before > room) {
             outputs->dropped += late;
             continue;
         }
-        outputs->bytes = outputs->bytes - before + late;
+        *total = *total - before + late;
         output_done(output);
         nb_add_str(&output->text, data);
         nb_add_str(&output->metadata, metadata);
@@ -362,35 +444,68 @@ static void add_display_json(struct nb_text *out, const struct output *output, b
     nb_addf(out, ",\"output_type\":\"%s\"}", type);
 }
 
+static void add_output_json(struct nb_text *out, const struct output *output, bool one_string)
+{
+    switch (output->kind) {
+    case OUTPUT_STDOUT:
+        add_stream_json(out, "stdout", nb_text_str(&output->text), one_string);
+        break;
+    case OUTPUT_STDERR:
+        add_stream_json(out, "stderr", nb_text_str(&output->text), one_string);
+        break;
+    case OUTPUT_ERROR:
+        add_error_json(out, nb_text_str(&output->text));
+        break;
+    default:
+        add_display_json(out, output, one_string);
+        break;
+    }
+}
+
+/* The position of the note that output is missing: at the cut, else at the end. */
+static size_t note_index(const struct outputs *outputs)
+{
+    return outputs->is_cut ? outputs->head : outputs->count;
+}
+
+/* The note belongs to the stream that is cut, if it is one: then they show as one text. */
+static void add_note_json(struct nb_text *out, const struct outputs *outputs, bool one_string)
+{
+    size_t at = note_index(outputs);
+    const struct output *before = at > 0 ? &outputs->items[at - 1] : NULL;
+    const struct output *after = at < outputs->count ? &outputs->items[at] : before;
+    struct nb_text note = {0};
+    bool is_stdout = after != NULL && after->kind == OUTPUT_STDOUT;
+    bool line_ends = before == NULL ||
+                     (before->text.len > 0 && before->text.data[before->text.len - 1] == '\n');
+    nb_add_if(&note, !line_ends, "\n");
+    output_note(&note, outputs->dropped, outputs->cap);
+    add_stream_json(out, is_stdout ? "stdout" : "stderr", nb_text_str(&note), one_string);
+    out->failed |= note.failed;
+    nb_text_done(&note);
+}
+
+size_t outputs_ordinal(const struct outputs *outputs, size_t index)
+{
+    return index + (outputs->dropped > 0 && index >= note_index(outputs));
+}
+
 void outputs_json(const struct outputs *outputs, bool one_string, struct nb_text *out)
 {
+    size_t note = outputs->dropped > 0 ? note_index(outputs) : SIZE_MAX;
+    bool empty = true;
     nb_add_word(out, "[");
-    for (size_t i = 0; i < outputs->count; i++) {
-        const struct output *output = &outputs->items[i];
-        nb_add_if(out, i > 0, ",");
-        switch (output->kind) {
-        case OUTPUT_STDOUT:
-            add_stream_json(out, "stdout", nb_text_str(&output->text), one_string);
-            break;
-        case OUTPUT_STDERR:
-            add_stream_json(out, "stderr", nb_text_str(&output->text), one_string);
-            break;
-        case OUTPUT_ERROR:
-            add_error_json(out, nb_text_str(&output->text));
-            break;
-        default:
-            add_display_json(out, output, one_string);
-            break;
+    for (size_t i = 0; i <= outputs->count; i++) {
+        if (i == note) {
+            nb_add_if(out, !empty, ",");
+            add_note_json(out, outputs, one_string);
+            empty = false;
         }
-    }
-    if (outputs->dropped > 0) {
-        char note[160];
-        (void)snprintf(note, sizeof(note),
-                       "\n[notegate: %zu bytes of further output were not kept: "
-                       "cells.max_saved_output is %zu]\n",
-                       outputs->dropped, outputs->cap);
-        nb_add_if(out, outputs->count > 0, ",");
-        add_stream_json(out, "stderr", ng_str_of(note), one_string);
+        if (i < outputs->count) {
+            nb_add_if(out, !empty, ",");
+            add_output_json(out, &outputs->items[i], one_string);
+            empty = false;
+        }
     }
     nb_add_word(out, "]");
     out->failed |= outputs->failed;

@@ -11,8 +11,13 @@
 
 #include "wire.h"
 
-/* Outputs of one cell; the bytes of further ones are counted as dropped. */
+/* Outputs of one cell, and room for those that come when there are so many. */
 #define OUTPUTS_MAX 10000
+#define OUTPUTS_ROOM (OUTPUTS_MAX + 2)
+/* Values and errors of one cell that do not count against its limit: each may be as large as
+ * that, an error of OUTPUT_ERROR_MAX in any case. Further ones count. */
+#define OUTPUTS_KEPT_MAX 8
+#define OUTPUT_ERROR_MAX ((size_t)16 * 1024)
 #define OUTPUT_DISPLAY_ID_MAX 256
 
 enum output_kind {
@@ -30,17 +35,24 @@ struct output {
     struct nb_text metadata; /* of displays: an object */
     int64_t count;           /* of results: execution_count, or -1 */
     char display_id[OUTPUT_DISPLAY_ID_MAX + 1]; /* "": none */
+    bool kept;                                  /* a value or an error: it does not count */
+    /* Of streams: up to `final` no later text changes what is shown, and up to `settled` there
+     * is no overwritten text (screen_settle()). */
+    size_t final, settled;
 };
 
 struct outputs {
     struct output *items;
     size_t count, size;
-    size_t bytes, cap;            /* total size; limited by `cap` */
-    size_t dropped;               /* bytes over the limit */
-    bool clear_on_next;           /* clear_output(wait=True) */
-    bool failed;                  /* out of memory */
-    bool has_error;               /* an error was published */
-    bool cleared;                 /* clear_output() removed earlier output */
+    size_t bytes, cap;       /* of all that count; limited by `cap` */
+    size_t kept, kept_bytes; /* of those that do not */
+    bool is_cut;             /* output is left out between items[head - 1] and items[head] */
+    size_t head;             /* if is_cut: outputs of the beginning */
+    size_t dropped;          /* bytes that are left out */
+    bool clear_on_next;      /* clear_output(wait=True) */
+    bool failed;             /* out of memory */
+    bool has_error;          /* an error was published */
+    bool cleared;            /* clear_output() removed earlier output */
     struct nb_text ename, evalue; /* of the last error */
 };
 
@@ -51,9 +63,9 @@ struct output_update {
 };
 
 void outputs_begin(struct outputs *outputs, size_t cap);
-/* Begins the late output of an ended cell, within the same limit. */
-void outputs_continue(struct outputs *outputs, const struct outputs *before);
 void outputs_done(struct outputs *outputs);
+/* ret->failed: out of memory. Free both. */
+void outputs_copy(const struct outputs *outputs, struct outputs *ret);
 /* Handles an iopub message. False: it is not an output message. */
 bool outputs_take(struct outputs *outputs, const struct wire_message *message);
 /* Is it an update_display_data, or a display_data with an id? Then other displays of this id
@@ -62,7 +74,9 @@ bool output_update_of(const struct wire_message *message, struct output_update *
 void output_update_done(struct output_update *update);
 /* Adds an error that was only reported in the reply: {"ename", "evalue", "traceback"}. */
 void outputs_add_error(struct outputs *outputs, struct ng_str content);
-/* Appends the array for the file, without whitespace. */
+/* The position of an output in the array for the file. */
+size_t outputs_ordinal(const struct outputs *outputs, size_t index);
+/* Appends the array for the file, without whitespace, with a note where output is left out. */
 void outputs_json(const struct outputs *outputs, bool one_string, struct nb_text *out);
 /* Appends a mime bundle in the form of files: text as lines (or one string), JSON unchanged. */
 void output_bundle(struct nb_text *out, struct ng_str json, struct nb_span bundle,

@@ -215,9 +215,9 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
 /* outputs: a JSON array; count: -1 = null. Code cells only. */
 void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
                     struct ng_str outputs, int64_t count);
-/* Appends to the outputs of the cell. outputs: a JSON array. */
-void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
-                       struct ng_str outputs);
+/* Replaces the outputs of the cell behind its first `keep`. outputs: a JSON array. */
+void nb_replace_outputs(struct nb_edit *edit, const struct nb *nb, size_t index, size_t keep,
+                        struct ng_str outputs);
 void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index);
 /* Replaces data and metadata (JSON objects) of one display. False: there is no such output, or
  * it is not a display. */

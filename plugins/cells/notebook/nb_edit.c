@@ -477,25 +477,25 @@ void nb_set_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
     set_member(edit, nb, cell, "outputs", cell->outputs, outputs);
 }
 
-void nb_append_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
-                       struct ng_str outputs)
+void nb_replace_outputs(struct nb_edit *edit, const struct nb *nb, size_t index, size_t keep,
+                        struct ng_str outputs)
 {
     struct nb_span old = nb->cells[index].outputs;
     struct nb_walk walk = nb_walk_into(nb->bytes, old);
     struct nb_span first = {0, 0};
     struct nb_span second = {0, 0};
+    struct nb_span kept = {0, 0};
     struct nb_span last = {0, 0};
-    if (old.len == 0 || !nb_walk_element(&walk, &first)) {
+    for (size_t i = 0; old.len > 0 && nb_walk_element(&walk, &last); i++) {
+        first = i == 0 ? last : first;
+        second = i == 1 ? last : second;
+        kept = i < keep ? last : kept;
+    }
+    if (kept.len == 0) {
         set_member(edit, nb, &nb->cells[index], "outputs", old, outputs);
         return;
     }
-    last = first;
-    if (nb_walk_element(&walk, &second)) {
-        last = second;
-    }
-    while (nb_walk_element(&walk, &last)) {
-    }
-    struct nb_text *out = edit_add(edit, end_of(last), 0);
+    struct nb_text *out = edit_add(edit, end_of(kept), end_of(last) - end_of(kept));
     struct nb_span whole = {0, outputs.len};
     struct nb_span next;
     walk = nb_walk_into(outputs, whole);

@@ -3,156 +3,13 @@
 #include "render.h"
 #include "core/base/text/base64.h"
 #include "core/base/utf8.h"
+#include "screen.h"
 
 #include "core/base/minmax.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Width of the emulated terminal: overwriting reaches back this many characters. */
-#define LINE_MAX_CHARACTERS ((size_t)1 << 20)
-
-/* ---- terminal emulation ---- */
-
-/* The end of the escape sequence whose ESC is at `at`. */
-static size_t skip_escape(struct ng_str text, size_t at)
-{
-    at++;
-    if (at >= text.len) {
-        return at;
-    }
-    char kind = text.data[at++];
-    if (kind == '[') { /* CSI: parameters, then one letter */
-        while (at < text.len && (unsigned char)text.data[at] >= 0x20 &&
-               (unsigned char)text.data[at] < 0x40) {
-            at++;
-        }
-        if (at >= text.len) {
-            return at;
-        }
-        return at + 1;
-    }
-    if (kind == ']' || kind == 'P' || kind == '_' ||
-        kind == '^') { /* OSC and the like: up to BEL or ESC \ */
-        while (at < text.len && text.data[at] != '\a') {
-            if (text.data[at] == '\x1b') {
-                if (at + 1 < text.len && text.data[at + 1] == '\\') {
-                    return at + 2;
-                }
-                return at;
-            }
-            at++;
-        }
-        if (at >= text.len) {
-            return at;
-        }
-        return at + 1;
-    }
-    while (kind >= 0x20 && kind < 0x30 && at < text.len) { /* intermediate bytes */
-        kind = text.data[at++];
-    }
-    return at;
-}
-
-static size_t character_length(struct ng_str text, size_t at)
-{
-    size_t end = at + 1;
-    while (end < text.len && !utf8_is_start(text.data[end])) {
-        end++;
-    }
-    return end - at;
-}
-
-/* The characters of a line as spans of the text, while they can be overwritten. */
-struct terminal_line {
-    struct nb_text places; /* array of struct nb_span */
-    size_t count, cursor;
-};
-
-static void put_character(struct terminal_line *line, struct nb_span character)
-{
-    if (line->cursor == line->count) {
-        nb_add(&line->places, (const char *)&character, sizeof(character));
-        if (!line->places.failed) {
-            line->count += 1;
-        }
-    } else {
-        memcpy(line->places.data + line->cursor * sizeof(character), &character,
-               sizeof(character));
-    }
-    if (!line->places.failed) {
-        line->cursor += 1;
-    }
-}
-
-static void write_line(struct nb_text *out, struct ng_str text,
-                       const struct terminal_line *line)
-{
-    for (size_t i = 0; i < line->count; i++) {
-        struct nb_span character;
-        memcpy(&character, line->places.data + i * sizeof(character), sizeof(character));
-        nb_add(out, text.data + character.at, character.len);
-    }
-    out->failed |= line->places.failed;
-}
-
-/* Emulates the line at `at` and returns its end: \r moves to the start, \b one back. */
-static size_t clean_line(struct nb_text *out, struct ng_str text, size_t at)
-{
-    struct terminal_line line = {.count = 0};
-    while (at < text.len && text.data[at] != '\n' && !line.places.failed) {
-        char c = text.data[at];
-        if (c == '\x1b') {
-            at = skip_escape(text, at);
-            continue;
-        }
-        size_t len = character_length(text, at);
-        if (c == '\r') {
-            line.cursor = 0;
-        } else if (c == '\b') {
-            line.cursor -= line.cursor > 0;
-        } else if ((unsigned char)c >= 0x20 || c == '\t') {
-            if (line.cursor == LINE_MAX_CHARACTERS) { /* wraps to the next row */
-                write_line(out, text, &line);
-                line.count = line.cursor = line.places.len = 0;
-            }
-            put_character(&line, (struct nb_span){at, len});
-        }
-        at += len;
-    }
-    write_line(out, text, &line);
-    nb_text_done(&line.places);
-    return at;
-}
-
-/* The length of text without control sequences: most of it. */
-static size_t plain_length(struct ng_str text, size_t at)
-{
-    size_t end = at;
-    while (end < text.len && ((unsigned char)text.data[end] >= 0x20 || text.data[end] == '\n' ||
-                              text.data[end] == '\t')) {
-        end++;
-    }
-    return end - at;
-}
-
-void render_clean(struct nb_text *out, struct ng_str text)
-{
-    for (size_t at = 0; at < text.len && !out->failed;) {
-        size_t len = plain_length(text, at);
-        size_t end = at + len;
-        while (end < text.len && end > at && text.data[end - 1] != '\n') {
-            end--; /* restart at the beginning of the affected line */
-        }
-        nb_add(out, text.data + at, end - at);
-        if (end < text.len) {
-            at = clean_line(out, text, end);
-        } else {
-            at = end;
-        }
-    }
-}
 
 /* ---- cutting ---- */
 
@@ -211,7 +68,7 @@ static void add_cleaned(struct rendered *rendered, const char *prefix, struct nb
     struct nb_text clean = {0};
     if (text->len > 0) {
         nb_add_word(&clean, prefix);
-        render_clean(&clean, nb_text_str(text));
+        screen_show(&clean, nb_text_str(text));
     }
     rendered->failed |= text->failed || clean.failed;
     add_piece(rendered, nb_text_str(&clean));
@@ -219,15 +76,27 @@ static void add_cleaned(struct rendered *rendered, const char *prefix, struct nb
     nb_text_done(text);
 }
 
-static void render_stream(struct rendered *rendered, struct ng_str json, struct nb_span output)
+/* Streams in a row that have the same name: a file may have one for each write, where a program
+ * wrote one text. */
+struct stream_text {
+    struct nb_text text;
+    bool is_stderr;
+};
+
+static void flush_stream(struct rendered *rendered, struct stream_text *stream)
 {
-    struct nb_text text = {0};
-    const char *prefix = "";
-    if (nb_is_word(json, nb_member(json, output, "name"), "stderr")) {
-        prefix = "[stderr] ";
+    add_cleaned(rendered, stream->is_stderr ? "[stderr] " : "", &stream->text);
+}
+
+static void render_stream(struct rendered *rendered, struct ng_str json, struct nb_span output,
+                          struct stream_text *stream)
+{
+    bool is_stderr = nb_is_word(json, nb_member(json, output, "name"), "stderr");
+    if (is_stderr != stream->is_stderr) {
+        flush_stream(rendered, stream);
+        stream->is_stderr = is_stderr;
     }
-    (void)nb_decode_lines(&text, json, nb_member(json, output, "text"));
-    add_cleaned(rendered, prefix, &text);
+    (void)nb_decode_lines(&stream->text, json, nb_member(json, output, "text"));
 }
 
 static void render_error(struct rendered *rendered, struct ng_str json, struct nb_span output)
@@ -358,31 +227,41 @@ static void render_display(struct rendered *rendered, struct ng_str json, struct
     }
 }
 
+static void render_unknown(struct rendered *rendered, struct ng_str json, struct nb_span type)
+{
+    struct nb_text note = {0};
+    nb_add_word(&note, "[output of the unknown type ");
+    nb_add_if(&note, type.len == 0, "null");
+    nb_add_str(&note, nb_bytes(json, type));
+    nb_add_word(&note, "]");
+    add_piece(rendered, nb_text_str(&note));
+    nb_text_done(&note);
+}
+
 void render_outputs(struct rendered *rendered, struct ng_str json, struct nb_span outputs,
                     bool html)
 {
     struct nb_walk walk = nb_walk_into(json, outputs);
     struct nb_span output;
+    struct stream_text stream = {.is_stderr = false};
     while (outputs.len > 0 && nb_walk_element(&walk, &output)) {
         struct nb_span type = nb_member(json, output, "output_type");
         rendered->outputs++;
         if (nb_is_word(json, type, "stream")) {
-            render_stream(rendered, json, output);
-        } else if (nb_is_word(json, type, "error")) {
+            render_stream(rendered, json, output, &stream);
+            continue;
+        }
+        flush_stream(rendered, &stream);
+        if (nb_is_word(json, type, "error")) {
             render_error(rendered, json, output);
         } else if (nb_is_word(json, type, "display_data") ||
                    nb_is_word(json, type, "execute_result")) {
             render_display(rendered, json, output, html);
         } else {
-            struct nb_text note = {0};
-            nb_add_word(&note, "[output of the unknown type ");
-            nb_add_if(&note, type.len == 0, "null");
-            nb_add_str(&note, nb_bytes(json, type));
-            nb_add_word(&note, "]");
-            add_piece(rendered, nb_text_str(&note));
-            nb_text_done(&note);
+            render_unknown(rendered, json, type);
         }
     }
+    flush_stream(rendered, &stream);
     rendered->failed |= rendered->text.failed;
 }
 

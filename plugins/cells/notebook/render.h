@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* render.h - outputs as an agent sees them: the `outputs` array of a file or a run rendered as
- * text and images. Terminal escape sequences are removed, \r and \b are emulated. */
+ * text and images. Text is shown as a terminal leaves it (screen.h). */
 #ifndef NOTEGATE_PLUGIN_CELLS_RENDER_H
 #define NOTEGATE_PLUGIN_CELLS_RENDER_H
 
@@ -28,8 +28,6 @@ struct rendered {
 void render_outputs(struct rendered *rendered, struct ng_str json, struct nb_span outputs,
                     bool html);
 void render_done(struct rendered *rendered);
-/* Appends the text as a terminal would show it. */
-void render_clean(struct nb_text *out, struct ng_str text);
 /* Appends about `max` bytes at most: a longer text is cut in its middle, with a note of how
  * much was left out. */
 void render_cut(struct nb_text *out, struct ng_str text, size_t max);

@@ -154,6 +154,82 @@ static void test_between_two_runs(void **state)
     close_bench(&bench);
 }
 
+/* What comes after the end of a run goes to the watch, all of it each time, and at the latest
+ * when the kernel ends. */
+static void test_a_watch(void **state)
+{
+    struct bench bench = {.kernel.kernels = &bench.kernels, .kernel.state = KERNEL_READY};
+    struct run watches[4] = {{.late = NULL}};
+    struct run *run = new_run(&bench, "a", NULL);
+    (void)state;
+    begin(&bench, run, "id-a");
+    print_line(&bench, "id-a", "0");
+    kernel_cell_over(&bench.kernel, CELL_OK);
+    free_run(&bench, run);
+    bench.kernel.late.watch = &watches[0];
+    kernel_advance_late(&bench.kernel, false);
+    assert_null(bench.kernels.ended); /* nothing has come */
+    print_line(&bench, "id-a", "1");
+    bench.kernel.late.since_ms -= KERNEL_LATE_MS;
+    kernel_advance_late(&bench.kernel, false);
+    assert_ptr_equal(bench.kernels.ended, &watches[0]);
+    assert_int_equal(watches[0].late->before, 1);
+    expect(watches[0].late, "a", "1");
+    bench.kernels.ended = NULL;
+    /* All of it again, after twice the time. */
+    bench.kernel.late.watch = &watches[1];
+    print_line(&bench, "id-of-an-older-cell", "2");
+    bench.kernel.late.since_ms -= KERNEL_LATE_MS;
+    kernel_advance_late(&bench.kernel, false);
+    assert_null(bench.kernels.ended);
+    kernel_advance_late(&bench.kernel, true);
+    expect(watches[1].late, "a", "12");
+    bench.kernels.ended = NULL;
+    /* The next run takes it over; the watch ends without any. */
+    bench.kernel.late.watch = &watches[2];
+    print_line(&bench, "id-a", "3");
+    run = new_run(&bench, "b", NULL);
+    begin(&bench, run, "id-b");
+    kernel_cell_over(&bench.kernel, CELL_OK);
+    assert_ptr_equal(bench.kernels.ended, &watches[2]);
+    assert_null(watches[2].late);
+    expect(run->late, "a", "123");
+    free_run(&bench, run);
+    /* The kernel exits. */
+    bench.kernel.late.watch = &watches[3];
+    print_line(&bench, "id-b", "4");
+    kernel_set_state(&bench.kernel, KERNEL_GONE);
+    assert_ptr_equal(bench.kernels.ended, &watches[3]);
+    expect(watches[3].late, "b", "4");
+    for (size_t i = 0; i < NG_COUNT(watches); i++) {
+        if (watches[i].late != NULL) {
+            run_cell_done(watches[i].late);
+            free(watches[i].late);
+        }
+        run_patches_done(&watches[i].patches);
+    }
+    close_bench(&bench);
+}
+
+/* A run of which no cell was executed leaves the late output where it is. */
+static void test_a_run_without_an_executed_cell(void **state)
+{
+    struct bench bench = {.kernel.kernels = &bench.kernels};
+    struct run *run = new_run(&bench, "a", NULL);
+    (void)state;
+    begin(&bench, run, "id-a");
+    kernel_cell_over(&bench.kernel, CELL_OK);
+    free_run(&bench, run);
+    print_line(&bench, "id-a", "1");
+    run = new_run(&bench, "empty", NULL);
+    begin(&bench, run, "");
+    kernel_cell_over(&bench.kernel, CELL_OK);
+    free_run(&bench, run);
+    print_line(&bench, "id-a", "2");
+    expect(&bench.kernel.late.cell, "a", "12");
+    close_bench(&bench);
+}
+
 static void send_display(struct bench *bench, const char *type, const char *text)
 {
     char content[256];
@@ -194,6 +270,8 @@ int main(void)
         cmocka_unit_test(test_between_two_cells),
         cmocka_unit_test(test_before_the_first_cell),
         cmocka_unit_test(test_between_two_runs),
+        cmocka_unit_test(test_a_watch),
+        cmocka_unit_test(test_a_run_without_an_executed_cell),
         cmocka_unit_test(test_update_of_a_display_before_the_first_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,7 +199,12 @@ static void change_outputs(struct nb_edit *edit, const struct nb *nb)
 
 static void change_append(struct nb_edit *edit, const struct nb *nb)
 {
-    nb_append_outputs(edit, nb, 0, str("[{\"a\":1},{\"b\":[]}]"));
+    nb_replace_outputs(edit, nb, 0, SIZE_MAX, str("[{\"a\":1},{\"b\":[]}]"));
+}
+
+static void change_behind_first(struct nb_edit *edit, const struct nb *nb)
+{
+    nb_replace_outputs(edit, nb, 0, 1, str("[{\"a\":1},{\"b\":[]}]"));
 }
 
 #define APPEND_HEAD "{\"cells\": [{\"cell_type\": \"code\", \"source\": \"1\""
@@ -211,6 +216,11 @@ static void test_outputs_behind_others(void **state)
     becomes(APPEND_HEAD APPEND_TAIL, change_append,
             APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
     becomes(APPEND_HEAD ", \"outputs\": []" APPEND_TAIL, change_append,
+            APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
+    becomes(APPEND_HEAD ", \"outputs\": [{\"x\": 1}, {\"y\": [2]}, {}]" APPEND_TAIL,
+            change_behind_first,
+            APPEND_HEAD ", \"outputs\": [{\"x\": 1}, {\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
+    becomes(APPEND_HEAD ", \"outputs\": []" APPEND_TAIL, change_behind_first,
             APPEND_HEAD ", \"outputs\": [{\"a\": 1}, {\"b\": []}]" APPEND_TAIL);
     /* Existing members keep their text. */
     becomes(APPEND_HEAD ", \"outputs\": [ {\"odd\":1e999 } ]" APPEND_TAIL, change_append,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells_render.c - outputs as an agent sees them: what a terminal would leave, cuts,
- * fences, images. */
+/* test_cells_render.c - outputs as an agent sees them: streams, cuts, fences, images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,81 +19,6 @@ static void text_is(struct nb_text *text, const char *want)
     nb_add(text, "", 1);
     assert_string_equal(text->data, want);
     nb_text_done(text);
-}
-
-static void cleans(const char *raw, const char *want)
-{
-    struct nb_text out = {0};
-    nb_add_word(&out, "> "); /* the text before it is not overwritten */
-    render_clean(&out, ng_str_of(raw));
-    assert_memory_equal(out.data, "> ", 2);
-    memmove(out.data, out.data + 2, out.len - 2);
-    out.len -= 2;
-    text_is(&out, want);
-}
-
-static void test_clean(void **state)
-{
-    (void)state;
-    cleans("", "");
-    cleans("plain\n\ttext", "plain\n\ttext");
-    cleans("a\r\nb\r\n", "a\nb\n");
-    cleans("10%\r50%\r100%\ndone", "100%\ndone");
-    cleans("abcdef\rxy", "xycdef");
-    cleans("abc\r\n\rx\n", "abc\nx\n");
-    cleans("ab\b\bc", "cb");
-    cleans("\b\bx", "x");
-    cleans("one\ntwo\b\b\b\b\b\bx", "one\nxwo");
-    cleans("\xc3\xa9\xc3\xa9\rab\xf0\x9f\x98\x80", "ab\xf0\x9f\x98\x80");
-    cleans("abc\r\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"
-                                    "bc");
-    cleans("\x1b[1;31mred\x1b[0m!", "red!");
-    cleans("\x1b[2Kgone\x1b[1A", "gone");
-    cleans("\x1b]0;title\atext\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "textlink");
-    cleans("\x1b(Bx\x1b", "x");
-    cleans("\x1b[", "");
-    cleans("\x1b]never ends", "");
-    cleans("a\x01\x02\ab", "ab");
-}
-
-/* A progress bar of a long run: each state in full, and characters of other lengths over it. */
-static void test_clean_long(void **state)
-{
-    (void)state;
-    struct nb_text raw = {0};
-    struct nb_text out = {0};
-    enum { WIDTH = 200000 };
-    for (int i = 0; i < WIDTH; i++) {
-        nb_add_word(&raw, "\xc3\xa9");
-    }
-    nb_add_word(&raw, "\r");
-    for (int i = 0; i < WIDTH; i++) {
-        nb_add_word(&raw, "x");
-    }
-    render_clean(&out, nb_text_str(&raw));
-    assert_int_equal(out.len, WIDTH);
-    assert_null(memchr(out.data, 0xc3, out.len));
-    nb_text_done(&raw);
-    nb_text_done(&out);
-}
-
-/* A line without end: what is behind the width of the row is not kept to be written over. */
-static void test_clean_wide(void **state)
-{
-    (void)state;
-    struct nb_text raw = {0};
-    struct nb_text out = {0};
-    const size_t width = (size_t)1 << 20;
-    for (size_t i = 0; i < 3 * width + 2; i++) {
-        nb_add(&raw, i % width == 0 ? "|" : "x", 1);
-    }
-    nb_add_word(&raw, "\rend\n\x1b[0mnext");
-    render_clean(&out, nb_text_str(&raw));
-    assert_int_equal(out.len, 3 * width + strlen("end\nnext"));
-    assert_memory_equal(out.data, raw.data, 3 * width);
-    assert_memory_equal(out.data + 3 * width, "end\nnext", 8);
-    nb_text_done(&raw);
-    nb_text_done(&out);
 }
 
 static void test_cut(void **state)
@@ -160,12 +84,34 @@ static void test_outputs(void **state)
     shows("[{}]", false, "[output of the unknown type null]", 0);
 }
 
+/* A file may have one output for each write; what the program wrote is one text. */
+static void test_streams_in_a_row(void **state)
+{
+    (void)state;
+#define STREAM(name, text)                                                                     \
+    "{\"output_type\":\"stream\",\"name\":\"" name "\",\"text\":" text "}"
+    shows("[" STREAM("stdout", "\"0 \"") "," STREAM("stdout", "[\"1\\n\"]") "]", false, "0 1",
+          0);
+    shows("[" STREAM("stdout", "\"50%\"") "," STREAM("stdout", "\"\\r100%\"") "]", false,
+          "100%", 0);
+    shows("[" STREAM("stderr", "\"a\\n\"") "," STREAM("stderr", "\"b\\n\"") "]", false,
+          "[stderr] a\nb", 0);
+    shows("[" STREAM("stdout", "\"a\"") "," STREAM("stderr", "\"b\"") "," STREAM("stdout",
+                                                                                 "\"c\"") "]",
+          false, "a\n\n[stderr] b\n\nc", 0);
+    shows("[" STREAM("stdout", "\"a\"") ",{\"output_type\":\"error\",\"ename\":\"E\","
+                                        "\"evalue\":\"v\",\"traceback\":[]}," STREAM(
+                                            "stdout", "\"b\"") "]",
+          false, "a\n\nE: v\n\nb", 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),      cmocka_unit_test(test_clean_long),
-        cmocka_unit_test(test_clean_wide), cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_fence),      cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_streams_in_a_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

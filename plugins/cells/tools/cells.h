@@ -142,7 +142,7 @@ int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 
 /* Of all tools that change cells. */
 int cells_edit_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_create_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_create_run(void *user, struct ng_call *call, struct ng_str args);
 /* Writes the edit of `bytes` to the draft. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
                 const struct nb_edit *edit);
@@ -176,7 +176,7 @@ void cells_runs_close(struct cells_runs *runs);
 struct cells_last cells_last_run(struct cells *self, struct ng_str notebook,
                                  const char *handle);
 int cells_run_run(void *user, struct ng_call *call, struct ng_str args);
-int cells_get_run_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args);
 int cells_interrupt_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_restart_run(void *self, struct ng_call *call, struct ng_str args);
 int cells_kernels_run(void *self, struct ng_call *call, struct ng_str args);

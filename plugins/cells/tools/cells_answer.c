@@ -4,6 +4,7 @@
 #include "cells_run.h"
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
+#include "notebook/screen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ static void add_outputs(const struct cell_snapshot *snapshots, size_t share,
     }
     if (snapshots->page.len > 0) {
         nb_add_if(&rendered->text, rendered->text.len > 0, "\n\n");
-        render_clean(&rendered->text, nb_text_str(&snapshots->page));
+        screen_show(&rendered->text, nb_text_str(&snapshots->page));
     }
     render_cut(out, nb_text_str(&rendered->text), share);
     if (rendered->image_count > 0) {
@@ -180,7 +181,7 @@ static void add_left(const struct run *run, size_t good, struct nb_text *out)
 static void add_clean(struct nb_text *out, struct ng_str text, size_t max)
 {
     struct nb_text clean = {0};
-    render_clean(&clean, text);
+    screen_show(&clean, text);
     struct ng_str said = nb_text_str(&clean);
     nb_add_str(out, utf8_cut(said, max));
     out->failed |= clean.failed;

@@ -274,7 +274,7 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
     bool all = !ng_has_arg(call, "cellIds");
     (void)edit_call;
     int rc = marked_cells(call, nb, &cleared, &count);
-    if (rc != NG_OK) {
+    if (rc != NG_OK || cleared == NULL) {
         return rc;
     }
     for (size_t i = 0; i < nb->cell_count; i++) {

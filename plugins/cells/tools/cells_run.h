@@ -16,7 +16,9 @@ int cells_run_over(struct ng_call *call, struct cells_run *run);
 size_t cells_run_find(const struct nb *nb, const char *handle, struct ng_str source);
 bool cells_has_source(const struct nb *nb, size_t index, struct ng_str source);
 /* Saves the outputs in the file, then answers. Runs on a worker. */
-int cells_run_save(struct ng_call *call, void *run);
+int cells_run_save(struct ng_call *call, void *user);
+/* Saves output that comes after the end of the run, when it comes. */
+void cells_late_watch(struct ng_call *call, const struct cells_run *run);
 /* Writes the outcome and the outputs, within the limits, and sets run->code. note: reason why
  * outputs were not saved, or NULL. */
 void cells_answer(struct cells_run *run, const char *note, struct nb_text *out);

@@ -78,7 +78,8 @@ static size_t bytes_of(const struct cells_run *run)
 {
     size_t bytes = run->text.len;
     for (size_t i = 0; i < run->run->cell_count; i++) {
-        bytes += run->run->cells[i].outputs.bytes + run->run->cells[i].source.len;
+        const struct run_cell *cell = &run->run->cells[i];
+        bytes += cell->outputs.bytes + cell->outputs.kept_bytes + cell->source.len;
     }
     return bytes;
 }

@@ -38,10 +38,12 @@ struct cells_run {
     size_t skipped;         /* cells that are not code, or tagged skip-execution */
     unsigned losses;        /* cells_lease_take() */
     bool leased;            /* cells_lease_leave() is due */
-    unsigned reads;         /* reads of a file that looks half written, when saving */
-    bool background;        /* in the table */
-    bool over;              /* immutable: outputs are saved and `text` is the answer */
-    int code;               /* outcome of the answer */
+    struct ng_later *later; /* of a watch for late output (cells_late.c); it has no answer */
+    bool is_late;
+    unsigned reads;  /* reads of a file that looks half written, when saving */
+    bool background; /* in the table */
+    bool over;       /* immutable: outputs are saved and `text` is the answer */
+    int code;        /* outcome of the answer */
     struct nb_text text;
     unsigned refs;
 };

@@ -68,7 +68,7 @@ static bool is_of_run(const struct run *run, const char *handle)
     return false;
 }
 
-/* Appends late output of the previous run's last cell if the file still has the outputs of that
+/* Writes late output of the previous run's last cell if the file still has the outputs of that
  * run. True: all its outputs were replaced. */
 static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run_cell *cell)
 {
@@ -89,8 +89,8 @@ static bool put_late(struct nb_edit *edit, const struct nb *nb, const struct run
     outputs_json(&cell->outputs, nb->style.one_string, &json);
     if (cell->outputs.cleared) {
         nb_set_outputs(edit, nb, index, nb_text_str(&json), cell->count);
-    } else {
-        nb_append_outputs(edit, nb, index, nb_text_str(&json));
+    } else { /* also in place of what came late and was saved before */
+        nb_replace_outputs(edit, nb, index, cell->before, nb_text_str(&json));
     }
     edit->failed |= json.failed;
     nb_text_done(&json);
@@ -108,6 +108,9 @@ static int put_outputs(struct ng_call *call, const struct ng_file *present,
     struct nb_edit edit = {0};
     if (present->type != NG_FILE_REGULAR) {
         add_note(note, "the file is gone", "");
+        return NG_OK;
+    }
+    if (cells_run->is_late && !kernels_is_late(cells_run->self->kernels, run)) {
         return NG_OK;
     }
     enum nb_fault fault = nb_index(present->data, &nb, &error);
@@ -174,7 +177,7 @@ static int save_file(struct ng_call *call, const struct ng_file *present, struct
     struct cells_run *run = user;
     struct nb_text note = {0};
     int rc = put_outputs(call, present, next, run, &note);
-    if (rc == NG_OK) {
+    if (rc == NG_OK && !run->is_late) {
         rc = answer(call, run, &note);
     }
     nb_text_done(&note);
@@ -261,8 +264,11 @@ int cells_run_save(struct ng_call *call, void *user)
     if (rc == NG_OK) {
         rc = call->host->file_edit(call, &edit);
     }
-    if (rc < NG_OK && rc != NG_EINTERNAL) {
+    if (rc < NG_OK && rc != NG_EINTERNAL && !run->is_late) {
         return fail_with_outputs(call, run, rc);
+    }
+    if (rc >= NG_OK) {
+        cells_late_watch(call, run);
     }
     return rc;
 }

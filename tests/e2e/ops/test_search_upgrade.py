@@ -9,7 +9,7 @@ import pytest
 from conftest import Gateway, eventually
 
 PAGES = 400
-LAYOUT = "*2\n"  # mark of today's index, before the names of its columns
+LAYOUT = "*3\n"  # mark of today's index, before the names of its columns
 OLDER_TOKENS = "unicode61 remove_diacritics 2"
 SETS = ["plugins=agent_notebook"]
 
@@ -37,7 +37,7 @@ def make_older(data):
         store.execute("DELETE FROM dirty")
         store.execute("UPDATE collections SET search = replace(search, ?, '')", (LAYOUT,))
         store.execute("PRAGMA user_version=2")
-        assert store.execute("SELECT count(*) FROM collections WHERE search LIKE '*2%'").fetchone() == (0,)
+        assert store.execute("SELECT count(*) FROM collections WHERE search LIKE '*3%'").fetchone() == (0,)
         assert store.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 

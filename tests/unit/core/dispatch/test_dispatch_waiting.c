@@ -236,13 +236,43 @@ static void test_background(void **state)
     harness_close(&harness);
 }
 
+/* Work of a caller whose call has ended: until it begins no call is in progress. */
+static void test_later(void **state)
+{
+    struct harness harness;
+    (void)state;
+    open_probe(&harness, plain);
+    struct call *call = call_new(harness.gateway);
+    assert_non_null(call);
+    struct ng_later *first = call_host.later(&call->pub);
+    struct ng_later *second = call_host.later(&call->pub);
+    struct ng_later *third = call_host.later(&call->pub);
+    assert_true(first != NULL && second != NULL && third != NULL);
+    call_unref(call);
+    assert_int_equal(dispatch_active(harness.gateway), 0);
+    assert_int_equal(call_host.start_later(first, background_step, NULL), NG_OK);
+    probe_wait(&probe.steps, 1);
+    probe_wait(&probe.ended, 1);
+    assert_int_equal(call_host.start_later(second, NULL, NULL), NG_OK);
+    assert_int_equal(call_host.start_later(NULL, NULL, NULL), NG_OK);
+    atomic_store(&harness.gateway->stopping, true);
+    assert_int_equal(call_host.start_later(third, background_step, NULL), NG_EBUSY);
+    assert_int_equal(probe_read(&probe.steps), 1);
+    harness_close(&harness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deferring),         cmocka_unit_test(test_ending_at_the_deadline),
-        cmocka_unit_test(test_cancelled_in_line), cmocka_unit_test(test_large_arguments),
-        cmocka_unit_test(test_cancelled_in_gate), cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_fairness),          cmocka_unit_test(test_background),
+        cmocka_unit_test(test_deferring),
+        cmocka_unit_test(test_ending_at_the_deadline),
+        cmocka_unit_test(test_cancelled_in_line),
+        cmocka_unit_test(test_large_arguments),
+        cmocka_unit_test(test_cancelled_in_gate),
+        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_fairness),
+        cmocka_unit_test(test_background),
+        cmocka_unit_test(test_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
