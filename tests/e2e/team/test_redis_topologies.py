@@ -258,7 +258,7 @@ def test_no_cluster(servers, start, tmp_path):
                              text=True, timeout=60, env=environment())
     assert checked.returncode == 1 and told in checked.stdout + checked.stderr, checked
     gateway = start(sets)
-    assert gateway.logged("the journal is not available, events wait: Redis at", told)
+    eventually(lambda: gateway.logged("the journal is not available, events wait: Redis at", told), ARRIVE_SECONDS, "a line of the log")
     assert run(gateway, "memory_log", content="waits")["memory_id"]
 
 
