@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "notegate/abi.h"
+
 /* Shorter words are their own stems. */
 #define STEM_LETTERS_MIN 3
 
