@@ -102,8 +102,8 @@ static int shape_make(struct shape *shape, const struct prepared *prepared,
              put->action, (uint64_t)put->text.len, batch);
     put_hash(&shape->own, "hash", prepared->hash);
     if (rc == NG_OK && is_searchable(collection)) {
-        rc =
-            words_append(&shape->own, "words", collection, put->text, put->fields, field_count);
+        rc = words_append(&shape->own, collection, put->revision, put->text, put->fields,
+                          field_count);
     }
     return rc;
 }
@@ -148,13 +148,24 @@ int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
     return check_size(ret->len);
 }
 
+void own_append(bson_t *set, const bson_t *own)
+{
+    bson_iter_t iter;
+    if (bson_iter_init(&iter, own)) {
+        while (bson_iter_next(&iter)) {
+            char key[64];
+            (void)snprintf(key, sizeof(key), "notegate.%s", bson_iter_key(&iter));
+            (void)bson_append_iter(set, key, -1, &iter);
+        }
+    }
+}
+
 int body_update(const struct prepared *prepared, const struct ng_put *put,
                 const struct ng_put *creator, bson_t *outbox, uint64_t outbox_bytes,
                 const char *batch, uint64_t stamp, bson_t *ret)
 {
     struct shape shape;
     bson_t set;
-    bson_iter_t iter;
     int rc = shape_make(&shape, prepared, put, batch, SEQ_PENDING | stamp);
     if (creator != NULL) {
         bson_add(&shape.own, "created:d, created_seq:u, created_event:0", creator->created_ms,
@@ -173,13 +184,7 @@ int body_update(const struct prepared *prepared, const struct ng_put *put,
     if (rc == NG_OK && !bson_concat(&set, &shape.top)) {
         rc = NG_ETOOLARGE;
     }
-    if (bson_iter_init(&iter, &shape.own)) {
-        while (bson_iter_next(&iter)) {
-            char key[64];
-            (void)snprintf(key, sizeof(key), "notegate.%s", bson_iter_key(&iter));
-            (void)bson_append_iter(&set, key, -1, &iter);
-        }
-    }
+    own_append(&set, &shape.own);
     (void)bson_append_document_end(ret, &set);
     bson_add(ret,
              "$push:{outbox:{$each:A}}, $min:{notegate.waiting:u}, "
