@@ -79,6 +79,7 @@ static int keep_doc(void *user, const bson_t *doc)
     return 0;
 }
 
+/* Not the content, and what is stored for searches of it. */
 static bool scan(struct round *round, const struct db_collection *collection,
                  struct fault *fault)
 {
@@ -86,8 +87,8 @@ static bool scan(struct round *round, const struct db_collection *collection,
     round->of_collection = 0;
     return op_find(round->db, NULL, collection->name, bson_of("notegate.waiting:{$gt:0}"),
                    bson_of("sort:{notegate.waiting:1}, limit:l, "
-                           "projection:{outbox:1, space:1, notegate:1}",
-                           (int64_t)SCAN_DOCS),
+                           "projection:{json:0, %:0, %:0, %:0}",
+                           (int64_t)SCAN_DOCS, collection->text_member, WORDS, TERMS),
                    keep_doc, round, fault);
 }
 
