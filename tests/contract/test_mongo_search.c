@@ -252,6 +252,7 @@ static void test_fill(void **state)
     fixture_stop(f);
     edit("{\"notegate.id\":\"a\"}", NO_TERMS);
     edit("{\"notegate.id\":\"c\"}", STALE);
+    edit("{\"notegate.id\":\"b\"}", "{\"$unset\":{\"notegate.words\":\"\"}}");
     edit("{\"notegate.id\":\"d\"}",
          "{\"$unset\":{\"notegate.terms\":\"\", \"notegate.words\":\"\"}}");
     assert_int_equal(fixture_start(f), NG_OK);

@@ -251,8 +251,8 @@ bool words_fill(struct mongo *db, const struct db_collection *collection)
     struct fill fill = {.db = db, .collection = collection};
     struct walk walk = {.db = db,
                         .collection = collection->name,
-                        .filter = bson_of("$or:[{notegate.terms:N}, {$expr:{$ne:[t,t]}}]",
-                                          "$" TERMS_REVISION, "$notegate.revision"),
+                        .filter = bson_of("$or:[{%:N}, {%:N}, {$expr:{$ne:[t,t]}}]", WORDS,
+                                          TERMS, "$" TERMS_REVISION, "$notegate.revision"),
                         .each = fill_doc,
                         .user = &fill};
     int rc = walk_documents(&walk, &fault);

@@ -129,7 +129,7 @@ def read_bytes(commands):
 
 # Larger than all else that a search reads.
 BIG_BYTES = 300_000
-REFUSED = error(31325, "Expression is not supported in a find projection")
+REFUSED = error(168, "Unrecognized expression '$objectToArray'")
 
 
 def lanterns(gateway, **more):
