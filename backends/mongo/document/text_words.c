@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* text_words.c - what searches know of a document's texts without reading them:
+/*
+ * text_words.c - the members of a document by which searches need not read its texts:
  *
  * notegate.words, the distinct words and stems, each between blanks: the server narrows down by
  * it. notegate.terms, how often each of them occurs in each searched part: the rank is made of
  * it. An older version of the gateway changes a document without its terms, so these name the
- * revision that they are of. */
+ * revision that they are of.
+ */
 #include "../../shared/words.h"
 #include "core/base/hash_table.h"
 #include "document.h"
