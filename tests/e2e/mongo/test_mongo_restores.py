@@ -140,7 +140,8 @@ def test_pages_of_large_documents(mongo, proxy, tmp_path):  # noqa: F811
     before = proxy.mark()
     run("verify", "--data-dir", tmp_path / "verify", *settings(proxy.uri, database))
     # By where they begin: the driver may send a read again.
-    assert len({str(one.body["filter"]) for one in walks(proxy, before) if "projection" not in one.body}) == 2
+    whole = [one for one in walks(proxy, before) if "space" not in one.body.get("projection", {})]
+    assert len({str(one.body["filter"]) for one in whole}) == 2
     before = proxy.mark()
     run("backup", tmp_path / "copy", "--data-dir", tmp_path / "backup", *settings(proxy.uri, database))
     shown = [document for one in walks(proxy, before) for document in one.reply["cursor"]["firstBatch"]]
