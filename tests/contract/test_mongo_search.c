@@ -241,6 +241,33 @@ static void test_large(void **state)
     assert_string_equal(before, after);
 }
 
+/* Documents that are large besides their texts are not all in memory at the same time. */
+static void test_large_besides(void **state)
+{
+    enum { SIZE = 6 * 1024 * 1024, DOCS = 4 };
+    struct fixture *f = *state;
+    static char before[HITS_LISTED], after[HITS_LISTED];
+    char *json = malloc(SIZE);
+    assert_non_null(json);
+    memset(json, 'x', SIZE);
+    memcpy(json, "{\"x\":\"", 6);
+    memcpy(json + SIZE - 3, "\"}", 3);
+    for (int i = 0; i < DOCS; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "d%d", i);
+        struct change change = {
+            .id = ng_str_of(id), .json = json, .text = ng_str_of("a drone")};
+        assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    }
+    free(json);
+    list_hits(f, "drones", "", DOCS, before);
+    assert_string_equal(strchr(before, '\n'), strstr(before, "\nd0 "));
+    assert_non_null(strstr(before, "\nd3 "));
+    edit(ALL, STALE);
+    list_hits(f, "drones", "", DOCS, after);
+    assert_string_equal(before, after);
+}
+
 /* A document that an older version has changed gets its terms at the next start. */
 static void test_fill(void **state)
 {
@@ -282,8 +309,9 @@ int main(void)
     (void)snprintf(database, sizeof(database), "notegate_search_%ld", (long)getpid());
     (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
     static const char *const sets[] = {uri_set, database_set, "mongo.timeout=30s", NULL};
-    const struct CMUnitTest tests[] = {TEST(test_ranks_are_equal), TEST(test_no_text_is_read),
-                                       TEST(test_many), TEST(test_large), TEST(test_fill)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_ranks_are_equal), TEST(test_no_text_is_read), TEST(test_many),
+        TEST(test_large),           TEST(test_large_besides),   TEST(test_fill)};
     search_sets = sets;
     client = mongoc_client_new(uri);
     assert_non_null(client);

@@ -14,11 +14,15 @@
 
 /* Documents that one search may find. */
 #define HITS_MAX 200000
-/* Bytes of found documents in memory. */
+/* Bytes of documents kept while a search by texts finds them, so that showing them needs no
+ * further read. */
 #define KEPT_BYTES_MAX ((size_t)4 * 1024 * 1024)
-/* Documents that are read together. With more of them without terms, a search ranks all by
- * their texts. */
+/* Documents that are read together, and bytes of their texts. With more of them without terms,
+ * a search ranks all by their texts. */
 #define GROUP_DOCS_MAX 100
+#define GROUP_TEXT_BYTES_MAX ((size_t)4 * 1024 * 1024)
+/* Bytes of those in memory, whatever else they have. */
+#define GROUP_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
 struct hit {
     bson_t *doc; /* as it was found, or its name and space alone */
@@ -170,41 +174,66 @@ static void hits_clear(struct find *find)
 
 /* Hits that are read together. */
 struct group {
+    struct find *find;
     struct hit *hits[GROUP_DOCS_MAX];
-    size_t count, bytes;
+    size_t count, text_bytes;
+    size_t bytes; /* read */
+    bool is_cut;  /* not all were read */
 };
 
 /* false: it is full. */
 static bool group_add(struct group *group, struct hit *hit)
 {
     if (group->count == GROUP_DOCS_MAX ||
-        (group->count > 0 && group->bytes + hit->bytes > KEPT_BYTES_MAX)) {
+        (group->count > 0 && group->text_bytes + hit->bytes > GROUP_TEXT_BYTES_MAX)) {
         return false;
     }
     group->hits[group->count++] = hit;
-    group->bytes += hit->bytes;
+    group->text_bytes += hit->bytes;
     return true;
+}
+
+static struct hit *group_find(const struct group *group, const bson_t *doc)
+{
+    struct ng_str name = member_str(doc, "_id");
+    for (size_t i = 0; i < group->count; i++) {
+        if (str_equal(member_str(group->hits[i]->doc, "_id"), name)) {
+            return group->hits[i];
+        }
+    }
+    return NULL;
 }
 
 static int take_whole(void *user, const bson_t *doc)
 {
     struct group *group = user;
-    for (size_t i = 0; i < group->count; i++) {
-        struct hit *hit = group->hits[i];
-        if (!hit->whole && str_equal(member_str(hit->doc, "_id"), member_str(doc, "_id"))) {
-            bson_destroy(hit->doc);
-            hit->doc = bson_copy(doc);
-            hit->whole = true;
-            break;
-        }
+    struct hit *hit = group_find(group, doc);
+    if (hit != NULL && !hit->whole) {
+        bson_destroy(hit->doc);
+        hit->doc = bson_copy(doc);
+        hit->whole = true;
+        group->bytes += doc->len;
+        group->is_cut = group->bytes >= GROUP_BYTES_MAX;
+    }
+    return group->is_cut;
+}
+
+static int rank_whole(void *user, const bson_t *doc)
+{
+    const struct group *group = user;
+    struct hit *hit = group_find(group, doc);
+    if (hit != NULL) {
+        hit->rank = rank_by_text(&group->find->ranking, doc);
+        set_order(group->find, hit, doc);
     }
     return 0;
 }
 
-/* Those that are not whole afterwards are deleted. */
-static void group_load(struct find *find, struct group *group, bool with_text,
+/* Those that are deleted by now are left out. */
+static void group_read(struct group *group, bool with_text, op_each_fn *each,
                        struct fault *fault)
 {
+    struct find *find = group->find;
     bson_t names = BSON_INITIALIZER;
     bson_t spaces = BSON_INITIALIZER;
     for (size_t i = 0; i < group->count; i++) {
@@ -216,43 +245,25 @@ static void group_load(struct find *find, struct group *group, bool with_text,
     add_time_limit(opts, find->db, find->call);
     (void)op_find(find->db, NULL, find->collection->name,
                   bson_of("_id:{$in:A}, space:{$in:A}, notegate.deleted:F", &names, &spaces),
-                  opts, take_whole, group, fault);
+                  opts, each, group, fault);
     bson_destroy(&names);
     bson_destroy(&spaces);
-}
-
-/* Ranks those of a group by their texts, which are not kept. */
-static void group_rank(struct find *find, struct group *group, struct fault *fault)
-{
-    group_load(find, group, true, fault);
-    for (size_t i = 0; i < group->count; i++) {
-        struct hit *hit = group->hits[i];
-        if (hit->whole) {
-            bson_t *name = name_filter(hit->doc, false);
-            hit->rank = rank_by_text(&find->ranking, hit->doc);
-            set_order(find, hit, hit->doc);
-            bson_destroy(hit->doc);
-            hit->doc = name;
-            hit->whole = false;
-        }
-    }
-    *group = (struct group){.count = 0};
 }
 
 /* Documents that an older version has changed: until they are changed again, or the gateway is
  * started again. */
 static void rank_others(struct find *find, struct fault *fault)
 {
-    struct group group = {.count = 0};
     size_t kept = 0;
-    for (size_t i = 0; i < find->count && fault->rc == NG_OK; i++) {
-        if (find->hits[i].unranked && !group_add(&group, &find->hits[i])) {
-            group_rank(find, &group, fault);
-            (void)group_add(&group, &find->hits[i]);
+    for (size_t i = 0; i < find->count && fault->rc == NG_OK;) {
+        struct group group = {.find = find};
+        while (i < find->count &&
+               (!find->hits[i].unranked || group_add(&group, &find->hits[i]))) {
+            i++;
         }
-    }
-    if (group.count > 0 && fault->rc == NG_OK) {
-        group_rank(find, &group, fault);
+        if (group.count > 0) {
+            group_read(&group, true, rank_whole, fault);
+        }
     }
     for (size_t i = 0; i < find->count; i++) {
         if (find->hits[i].rank.score > 0) {
@@ -388,31 +399,48 @@ static int report_hit(struct find *find, struct hit *hit, ng_row_fn *row, void *
     return NG_OK;
 }
 
+/* The rows that are shown. */
+struct page {
+    uint64_t end;     /* the hit behind the last of them */
+    uint64_t read_to; /* those before it were read, but if the group was cut */
+    bool is_cut;
+};
+
+/* Reads the hit at `at`, and others of the page with it. */
+static int page_read(struct find *find, struct page *page, uint64_t at)
+{
+    struct fault fault = {0};
+    struct group group = {.find = find};
+    bool alone = at < page->read_to;
+    uint64_t end = alone ? at + 1 : page->end;
+    uint64_t i = at;
+    while (i < end && (find->hits[i].whole || group_add(&group, &find->hits[i]))) {
+        i++;
+    }
+    group_read(&group, find->search->query->with_text || find->search->snippet_chars > 0,
+               take_whole, &fault);
+    if (!alone) {
+        page->read_to = i;
+        page->is_cut = group.is_cut;
+    }
+    return fault_end(find->call, fault.rc, &fault, "the search");
+}
+
 static int report_page(struct find *find, ng_row_fn *row, void *user)
 {
     const struct ng_query *query = find->search->query;
-    uint64_t end = find->count;
-    uint64_t read_to = 0;
-    bool with_text = query->with_text || find->search->snippet_chars > 0;
+    struct page page = {.end = find->count};
     bool stop = false;
     int rc = NG_OK;
-    if (query->offset < end && end - query->offset > query->limit) {
-        end = query->offset + query->limit;
+    if (query->offset < page.end && page.end - query->offset > query->limit) {
+        page.end = query->offset + query->limit;
     }
-    for (uint64_t i = query->offset; i < end && rc == NG_OK && !stop; i++) {
+    for (uint64_t i = query->offset; i < page.end && rc == NG_OK && !stop; i++) {
         struct hit *hit = &find->hits[i];
-        if (!hit->whole && i >= read_to) {
-            struct fault fault = {0};
-            struct group group = {.count = 0};
-            for (read_to = i; read_to < end; read_to++) {
-                if (!find->hits[read_to].whole && !group_add(&group, &find->hits[read_to])) {
-                    break;
-                }
-            }
-            group_load(find, &group, with_text, &fault);
-            rc = fault_end(find->call, fault.rc, &fault, "the search");
+        if (!hit->whole && (i >= page.read_to || page.is_cut)) {
+            rc = page_read(find, &page, i);
         }
-        if (rc == NG_OK && hit->whole) { /* else it is deleted since */
+        if (rc == NG_OK && hit->whole) { /* else it is deleted by now */
             rc = report_hit(find, hit, row, user, &stop);
         }
         bson_destroy(hit->doc);
