@@ -305,6 +305,9 @@ static void test_no_history(void **state)
 
 /* ---- events, answers ---- */
 
+/* Changes one after the other. */
+#define ORDERED 90
+
 struct events {
     size_t count;
     uint64_t seqs[64];
@@ -350,6 +353,30 @@ static void test_changes(void **state)
                      NG_OK);
     assert_int_equal(some.count, 1);
     assert_int_equal(some.seqs[0], batch[1].seq);
+}
+
+/* What is acknowledged before a change begins has a lower number, in whichever collection. */
+static void test_order(void **state)
+{
+    static const char *const collections[] = {"things", "quiet", "fleeting"};
+    struct fixture *f = *state;
+    struct change changes[ORDERED];
+    char ids[ORDERED][16];
+    memset(changes, 0, sizeof(changes));
+    for (size_t i = 0; i < ORDERED; i++) {
+        (void)snprintf(ids[i], sizeof(ids[i]), "%zu", i);
+        changes[i].collection = collections[i % NG_COUNT(collections)];
+        changes[i].id = ng_str_of(ids[i]);
+        assert_int_equal(fixture_commit(f, &changes[i], 1, NULL, NULL, NULL), NG_OK);
+    }
+    fixture_settle(f, changes, ORDERED);
+    for (size_t i = 1; i < ORDERED; i++) {
+        if (changes[i - 1].seq >= changes[i].seq) {
+            fail_msg("change %zu has the number %llu, and the one after it %llu", i - 1,
+                     (unsigned long long)changes[i - 1].seq,
+                     (unsigned long long)changes[i].seq);
+        }
+    }
 }
 
 static void test_answers(void **state)
@@ -574,8 +601,8 @@ static int documents_change_contract(void)
     const struct CMUnitTest tests[] = {
         TEST(test_every_revision), TEST(test_conditions),       TEST(test_tombstone),
         TEST(test_odd_keys),       TEST(test_large_and_binary), TEST(test_history),
-        TEST(test_no_history),     TEST(test_changes),          TEST(test_answers),
-        TEST(test_cancelled),      TEST(test_many_writers),
+        TEST(test_no_history),     TEST(test_changes),          TEST(test_order),
+        TEST(test_answers),        TEST(test_cancelled),        TEST(test_many_writers),
     };
     return cmocka_run_group_tests_name("documents", tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* relay_move.c - one scan: entries of outboxes become events and versions, then leave the
  * outbox. After a crash at any step, the next scan finds the event by its revision and
- * continues from there. */
+ * continues from there.
+ *
+ * All collections are read at one moment: what was acknowledged before a change that the scan
+ * has found is found too, in whichever collection it is, and gets a lower number. */
 #include <stdio.h>
 #include <time.h>
 
@@ -37,6 +40,7 @@ struct round {
     size_t doc_count, doc_cap, bytes;
     const struct db_collection *collection; /* the collection being scanned */
     size_t of_collection;
+    uint64_t until; /* later changes wait: earlier ones were left for the next round */
     struct entry *entries;
     size_t count, cap;
     bool more, failed;
@@ -74,22 +78,55 @@ static int keep_doc(void *user, const bson_t *doc)
     round->bytes += doc->len;
     if (++round->of_collection == SCAN_DOCS || round->bytes > SCAN_BYTES) {
         round->more = true;
+        round->until = u64_min(round->until, member_u64(doc, "notegate.waiting"));
         return 1;
     }
     return 0;
 }
 
-/* Not the content, and what is stored for searches of it. */
-static bool scan(struct round *round, const struct db_collection *collection,
-                 struct fault *fault)
+static bool scan(struct round *round, struct session *moment,
+                 const struct db_collection *collection, struct fault *fault)
 {
     round->collection = collection;
     round->of_collection = 0;
-    return op_find(round->db, NULL, collection->name, bson_of("notegate.waiting:{$gt:0}"),
-                   bson_of("sort:{notegate.waiting:1}, limit:l, "
-                           "projection:{json:0, %:0, %:0, %:0}",
-                           (int64_t)SCAN_DOCS, collection->text_member, WORDS, TERMS),
+    return op_find(round->db, moment, collection->name, bson_of("notegate.waiting:{$gt:0}"),
+                   bson_of("sort:{notegate.waiting:1}, limit:l, maxTimeMS:l, "
+                           "projection:{outbox:1, space:1, notegate.id:1, notegate.waiting:1, "
+                           "notegate.created_event:1}",
+                           (int64_t)SCAN_DOCS, (int64_t)round->db->timeout_ms),
                    keep_doc, round, fault);
+}
+
+/* marks: of relay_mark(). */
+static bool scan_marked(struct round *round, struct session *moment, uint64_t marks,
+                        struct fault *fault)
+{
+    bool good = true;
+    struct db_collection *collection = NULL;
+    while (good && (collection = collection_next(round->db, collection)) != NULL) {
+        if ((relay_mark(collection) & marks) != 0) {
+            good = scan(round, moment, collection, fault) && !round->failed;
+        }
+    }
+    return good;
+}
+
+/* The moment is that of the first read. What is marked since may have been acknowledged before
+ * it; those marks stay for the next round. */
+static bool scan_all(struct round *round, uint64_t dirty, struct fault *fault)
+{
+    struct mongo *db = round->db;
+    struct session moment;
+    uint64_t doubts = atomic_load(&db->doubts);
+    if (!session_begin(db, SESSION_SNAPSHOT, &moment, fault)) {
+        return false;
+    }
+    bool good = scan_marked(round, &moment, dirty, fault);
+    uint64_t marked = atomic_load(&db->relay->dirty) & ~dirty;
+    good = good && scan_marked(round, &moment, marked, fault);
+    session_end(&moment);
+    round->more = round->more || doubts_grew(db, &doubts);
+    return good;
 }
 
 /* ---- the entries, oldest first ---- */
@@ -159,7 +196,11 @@ static bool list_entries(struct round *round)
     if (round->count > 0) {
         qsort(round->entries, round->count, sizeof(*round->entries), compare);
     }
-    while (round->count > ROUND_ENTRIES) {
+    if (round->count > 0 && round->entries[0].order > round->until) {
+        round->until = UINT64_MAX; /* the marks are lower than what waits */
+    }
+    while (round->count > ROUND_ENTRIES ||
+           (round->count > 0 && round->entries[round->count - 1].order > round->until)) {
         entry_done(&round->entries[--round->count]);
         round->more = true;
     }
@@ -434,15 +475,9 @@ uint64_t relay_mark(const struct db_collection *collection)
 
 bool relay_move(struct mongo *db, uint64_t dirty, bool *ret_more)
 {
-    bool good = true;
-    struct round round = {.db = db};
+    struct round round = {.db = db, .until = UINT64_MAX};
     struct fault fault = {0};
-    struct db_collection *collection = NULL;
-    while (good && (collection = collection_next(db, collection)) != NULL) {
-        if ((relay_mark(collection) & dirty) != 0) {
-            good = scan(&round, collection, &fault) && !round.failed;
-        }
-    }
+    bool good = scan_all(&round, dirty, &fault);
     atomic_store(&db->backlog, round.doc_count);
     good = good && move(&round, &fault);
     *ret_more = good && round.more;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "notegate/abi.h"
+#include "core/base/str.h"
 
 /* Shorter words are their own stems. */
 #define STEM_LETTERS_MIN 3

@@ -2,6 +2,7 @@
 """How many kernels there are, how they are found, and how they end: with the gateway, in every case, and with nothing
 left."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -253,18 +254,13 @@ def test_two_gateways_run_cells_of_one_file(tmp_path):
         cells = [(f"{name}{at}", f"print('{name}', {at})") for name in "ab" for at in range(6)]
         one = Book(both[0], "n.ipynb", cells, folder=tmp_path / "shared")
         two = one.through(both[1])
-        said = {}
 
         def work(mine, name):
-            for at in range(6):
-                said[name, at] = mine.run(f"{name}{at}")
+            return {(name, at): mine.run(f"{name}{at}") for at in range(6)}
 
-        threads = [threading.Thread(target=work, args=pair) for pair in ((one, "a"), (two, "b"))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(said) == 12 and all(f"{name} {at}" in text for (name, at), text in said.items())
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            said = [text for done in pool.map(work, (one, two), "ab") for text in done.items()]
+        assert len(said) == 12 and all(f"{name} {at}" in text for (name, at), text in said)
         assert {cell: one.text(cell) for cell, _ in cells} == {f"{name}{at}": f"{name} {at}\n" for name in "ab" for at in range(6)}
         handle = one.start("a0")
         one.wait_over(handle)
