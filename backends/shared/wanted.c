@@ -114,10 +114,10 @@ static int phrase_fill(struct parse *parse, struct ng_str text)
 static int want(struct parse *parse, struct ng_str text, bool star, bool quoted, bool grammar)
 {
     int rc = add_phrase(parse);
-    if (rc != NG_OK) {
+    struct phrase *phrase = parse->phrase;
+    if (rc != NG_OK || phrase == NULL) {
         return rc;
     }
-    struct phrase *phrase = parse->phrase;
     phrase->star = star;
     rc = phrase_fill(parse, text);
     if (rc != NG_OK || phrase->count == 0) {
@@ -310,7 +310,7 @@ static bool phrase_step(const struct phrase *phrase, struct ng_str word, uint64_
         }
     }
     *reached = kept;
-    return (kept >> (phrase->count - 1) & 1) != 0;
+    return phrase->count > 0 && (kept >> (phrase->count - 1) & 1) != 0;
 }
 
 /* A word begins as its stem does: most words need not be stemmed. */
