@@ -156,7 +156,7 @@ static void left_out_notes_are_told(void **state)
         {SEARCH, "{\"filters\":{\"and\":[\"data.status=open\",\"path=bad2*\"]}}",
          "\"leftOut\":{\"count\":1,"},
         {SEARCH, "{\"filters\":{\"and\":[\"data.tag=inline\"]}}", "\"leftOut\":{\"count\":1,"},
-        /* What they are without front matter is in the results. */
+        /* Without properties to compare, broken notes are results like all others. */
         {SEARCH, "{\"filters\":{\"and\":[\"path=*.md\"]}}", NULL},
         {SEARCH, "{\"filters\":{\"not\":[\"data.status=done\"]}}", NULL},
         {SEARCH, "{\"filters\":{\"and\":[\"data.status!=done\"]}}", NULL},

@@ -190,7 +190,7 @@ static void test_lone_surrogates(void **state)
     }
 }
 
-/* What was read before a fault; all of it where the grammar is right. */
+/* error.partial has the members that come before a syntax error; with other errors, all. */
 static void test_partial(void **state)
 {
     static const struct {
