@@ -268,6 +268,29 @@ static void test_large_besides(void **state)
     assert_string_equal(before, after);
 }
 
+/* One that has no room for its terms is stored without them, and ranked by its text. */
+static void test_no_room_for_terms(void **state)
+{
+    enum { SIZE = 6700 * 1024, WORD = 8 };
+    struct fixture *f = *state;
+    static char hits[HITS_LISTED];
+    char *text = malloc(SIZE + 1);
+    assert_non_null(text);
+    for (size_t at = 0; at < SIZE; at += WORD) {
+        (void)snprintf(text + at, WORD + 1, "w%06zu ", at / WORD);
+    }
+    put_words(f, "small", "", "a drone");
+    put_words(f, "grown", "", "a drone");
+    assert_int_equal(count("{\"notegate.terms\":{\"$exists\":true}}"), 2);
+    put_words(f, "large", "", text);
+    struct change change = {.id = ng_str_of("grown"), .base = 1, .text = ng_str_of(text)};
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    free(text);
+    assert_int_equal(count("{\"notegate.terms\":{\"$exists\":true}}"), 1);
+    list_hits(f, "w000001", "", 10, hits);
+    assert_non_null(strstr(hits, "w000001: 2\n"));
+}
+
 /* A document that an older version has changed gets its terms at the next start. */
 static void test_fill(void **state)
 {
@@ -309,9 +332,13 @@ int main(void)
     (void)snprintf(database, sizeof(database), "notegate_search_%ld", (long)getpid());
     (void)snprintf(database_set, sizeof(database_set), "mongo.database=%s", database);
     static const char *const sets[] = {uri_set, database_set, "mongo.timeout=30s", NULL};
-    const struct CMUnitTest tests[] = {
-        TEST(test_ranks_are_equal), TEST(test_no_text_is_read), TEST(test_many),
-        TEST(test_large),           TEST(test_large_besides),   TEST(test_fill)};
+    const struct CMUnitTest tests[] = {TEST(test_ranks_are_equal),
+                                       TEST(test_no_text_is_read),
+                                       TEST(test_many),
+                                       TEST(test_large),
+                                       TEST(test_large_besides),
+                                       TEST(test_no_room_for_terms),
+                                       TEST(test_fill)};
     search_sets = sets;
     client = mongoc_client_new(uri);
     assert_non_null(client);

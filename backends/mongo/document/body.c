@@ -13,6 +13,9 @@
 /* A change without a sequence number yet sorts after all that have one. */
 #define SEQ_PENDING (UINT64_C(1) << 62)
 
+/* More than a document has beside its shape and its outbox: its name. */
+#define REST_BYTES_MAX ((size_t)2 * NG_ID_MAX)
+
 /* Optional members of an entry. */
 static const char *const entry_members[] = {
     "title",      "summary",      "status",     "tags",         "metadata",
@@ -108,6 +111,21 @@ static int shape_make(struct shape *shape, const struct prepared *prepared,
     return rc;
 }
 
+/* Searches rank a document that has no room for its terms by its texts. */
+static void shape_fit(struct shape *shape, const bson_t *outbox)
+{
+    bson_t own;
+    if ((size_t)shape->top.len + shape->own.len + outbox->len + REST_BYTES_MAX <=
+        DOCUMENT_BYTES_MAX) {
+        return;
+    }
+    bson_init(&own);
+    bson_copy_to_excluding_noinit(&shape->own, &own, "terms", NULL);
+    bson_destroy(&shape->own);
+    bson_steal(&shape->own, &own);
+    BSON_APPEND_UTF8(&shape->gone, TERMS, "");
+}
+
 static int check_size(size_t bytes)
 {
     if (bytes > DOCUMENT_BYTES_MAX) {
@@ -135,6 +153,7 @@ int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
         bson_add(&shape.own, created, put->created_ms, stamp, UINT64_C(0), outbox_bytes);
         bson_add(&shape.own, "waiting:u", stamp);
     }
+    shape_fit(&shape, outbox);
     bson_init(ret);
     bson_add(ret, "_id:s, space:s", bytes_str(&prepared->name), put->key.space);
     if (rc == NG_OK && !bson_concat(ret, &shape.top)) {
@@ -179,6 +198,7 @@ int body_update(const struct prepared *prepared, const struct ng_put *put,
             BSON_APPEND_INT64(&shape.top, "metadata.version", version);
         }
     }
+    shape_fit(&shape, outbox);
     bson_init(ret);
     BSON_APPEND_DOCUMENT_BEGIN(ret, "$set", &set);
     if (rc == NG_OK && !bson_concat(&set, &shape.top)) {
