@@ -198,13 +198,30 @@ bool attach_is_own(const struct attach *attach)
             attach_has_data(attach));
 }
 
-/* Every document is made with a sequence number. */
+static int attach_found(void *user, const struct ng_record *record)
+{
+    (void)record;
+    *(bool *)user = true;
+    return 1;
+}
+
+/* A store of many gateways may hold changes that have no sequence number yet. */
 static bool attach_is_empty(struct gateway *gateway)
 {
     void *db = NULL;
+    bool found = false;
     const struct ng_documents *backend = store_backend(gateway->store, &db);
-    return !str_is(config_text(gateway->config, "documents"), "sqlite") &&
-           backend->last_seq != NULL && backend->last_seq(db) == 0;
+    if (str_is(config_text(gateway->config, "documents"), "sqlite") ||
+        backend->last_seq == NULL || backend->last_seq(db) > 0) {
+        return false;
+    }
+    struct call *call = call_new(gateway);
+    int rc = NG_OK;
+    if (call != NULL && backend->export_all != NULL) {
+        rc = backend->export_all(db, &call->pub, attach_found, &found);
+    }
+    call_unref(call);
+    return rc == NG_OK && !found;
 }
 
 static int attach_refuse_empty(struct attach *attach)

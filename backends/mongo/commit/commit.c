@@ -139,8 +139,9 @@ static int put_apply(struct mongo *db, struct session *session, struct put *put,
     if (sends && (!put_send(db, session, put, &done, fault) || done)) {
         return fault->rc;
     }
-    bson_t *doc = op_find_one(db, session, put->prepared->collection->name,
-                              put_filter(put, false), NULL, fault);
+    bson_t *doc =
+        op_find_one(db, session, put->prepared->collection->name, put_filter(put, false),
+                    bson_of("projection:{%:0, %:0}", WORDS, TERMS), fault);
     int rc = fault->rc;
     if (doc != NULL) {
         rc = put_explain(db, session, put, doc, unknown, fault);

@@ -13,6 +13,9 @@
 /* A change without a sequence number yet sorts after all that have one. */
 #define SEQ_PENDING (UINT64_C(1) << 62)
 
+/* More than a document has beside its shape and its outbox: its name. */
+#define REST_BYTES_MAX ((size_t)2 * NG_ID_MAX)
+
 /* Optional members of an entry. */
 static const char *const entry_members[] = {
     "title",      "summary",      "status",     "tags",         "metadata",
@@ -102,10 +105,25 @@ static int shape_make(struct shape *shape, const struct prepared *prepared,
              put->action, (uint64_t)put->text.len, batch);
     put_hash(&shape->own, "hash", prepared->hash);
     if (rc == NG_OK && is_searchable(collection)) {
-        rc =
-            words_append(&shape->own, "words", collection, put->text, put->fields, field_count);
+        rc = words_append(&shape->own, collection, put->revision, put->text, put->fields,
+                          field_count);
     }
     return rc;
+}
+
+/* Searches rank a document that has no room for its terms by its texts. */
+static void shape_fit(struct shape *shape, const bson_t *outbox)
+{
+    bson_t own;
+    if ((size_t)shape->top.len + shape->own.len + outbox->len + REST_BYTES_MAX <=
+        DOCUMENT_BYTES_MAX) {
+        return;
+    }
+    bson_init(&own);
+    bson_copy_to_excluding_noinit(&shape->own, &own, "terms", NULL);
+    bson_destroy(&shape->own);
+    bson_steal(&shape->own, &own);
+    BSON_APPEND_UTF8(&shape->gone, TERMS, "");
 }
 
 static int check_size(size_t bytes)
@@ -135,6 +153,7 @@ int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
         bson_add(&shape.own, created, put->created_ms, stamp, UINT64_C(0), outbox_bytes);
         bson_add(&shape.own, "waiting:u", stamp);
     }
+    shape_fit(&shape, outbox);
     bson_init(ret);
     bson_add(ret, "_id:s, space:s", bytes_str(&prepared->name), put->key.space);
     if (rc == NG_OK && !bson_concat(ret, &shape.top)) {
@@ -148,13 +167,24 @@ int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
     return check_size(ret->len);
 }
 
+void own_append(bson_t *set, const bson_t *own)
+{
+    bson_iter_t iter;
+    if (bson_iter_init(&iter, own)) {
+        while (bson_iter_next(&iter)) {
+            char key[64];
+            (void)snprintf(key, sizeof(key), "notegate.%s", bson_iter_key(&iter));
+            (void)bson_append_iter(set, key, -1, &iter);
+        }
+    }
+}
+
 int body_update(const struct prepared *prepared, const struct ng_put *put,
                 const struct ng_put *creator, bson_t *outbox, uint64_t outbox_bytes,
                 const char *batch, uint64_t stamp, bson_t *ret)
 {
     struct shape shape;
     bson_t set;
-    bson_iter_t iter;
     int rc = shape_make(&shape, prepared, put, batch, SEQ_PENDING | stamp);
     if (creator != NULL) {
         bson_add(&shape.own, "created:d, created_seq:u, created_event:0", creator->created_ms,
@@ -168,18 +198,13 @@ int body_update(const struct prepared *prepared, const struct ng_put *put,
             BSON_APPEND_INT64(&shape.top, "metadata.version", version);
         }
     }
+    shape_fit(&shape, outbox);
     bson_init(ret);
     BSON_APPEND_DOCUMENT_BEGIN(ret, "$set", &set);
     if (rc == NG_OK && !bson_concat(&set, &shape.top)) {
         rc = NG_ETOOLARGE;
     }
-    if (bson_iter_init(&iter, &shape.own)) {
-        while (bson_iter_next(&iter)) {
-            char key[64];
-            (void)snprintf(key, sizeof(key), "notegate.%s", bson_iter_key(&iter));
-            (void)bson_append_iter(&set, key, -1, &iter);
-        }
-    }
+    own_append(&set, &shape.own);
     (void)bson_append_document_end(ret, &set);
     bson_add(ret,
              "$push:{outbox:{$each:A}}, $min:{notegate.waiting:u}, "

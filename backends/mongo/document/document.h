@@ -95,6 +95,8 @@ int body_insert(const struct ng_doc *placed, const struct prepared *prepared,
 int body_update(const struct prepared *prepared, const struct ng_put *put,
                 const struct ng_put *creator, bson_t *outbox, uint64_t outbox_bytes,
                 const char *batch, uint64_t stamp, bson_t *ret);
+/* Adds members of "notegate" to the members that an update sets. */
+void own_append(bson_t *set, const bson_t *own);
 /* Adds the entry of the put to an outbox array; returns its size. */
 uint64_t outbox_add(bson_t *outbox, uint32_t at, const struct ng_put *put,
                     const unsigned char hash[HASH_BYTES], const char *batch, uint64_t stamp);
@@ -132,10 +134,20 @@ void texts_of(const bson_t *doc, const struct db_collection *collection, struct 
 
 /* ---- text_words.c ---- */
 
-/* Appends the words of a document's texts. */
-int words_append(bson_t *own, const char *name, const struct db_collection *collection,
+#define WORDS "notegate.words"
+#define TERMS "notegate.terms"
+/* The revision that they are of; an older version changes a document without its terms. */
+#define TERMS_REVISION "notegate.terms.revision"
+#define TERMS_PARTS "notegate.terms.parts"
+/* `of` of the part that is the text beside the JSON; else it is the name of a field. */
+#define TERMS_OF_TEXT ""
+/* Appends `words` and `terms` of a document's texts. */
+int words_append(bson_t *own, const struct db_collection *collection, uint64_t revision,
                  struct ng_str text, const struct ng_field_value *fields, size_t field_count);
-/* Gives them to documents that have none. true: all have them. */
+/* The member of a word or stem. Folding makes a stop out of few letters (U+2488 is "1."),
+ * which has a meaning in a path. */
+struct ng_str term_name(struct ng_str word, struct bytes *ret);
+/* Gives them to documents that have none or old ones. true: all have them. */
 bool words_fill(struct mongo *db, const struct db_collection *collection);
 
 #endif

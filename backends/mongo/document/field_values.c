@@ -60,11 +60,11 @@ void fields_append(bson_t *own, const struct db_collection *collection,
 
 /* ---- of a stored document ---- */
 
-static void add_text(const bson_iter_t *from, struct texts *ret)
+static void add_text(const bson_iter_t *from, const struct db_field *field, struct texts *ret)
 {
     if (BSON_ITER_HOLDS_UTF8(from) && ret->count < TEXTS_MAX) {
-        ret->list[ret->count++] =
-            (struct ng_field_value){.use = NG_FIELD_TEXT, .text = iter_str(from)};
+        ret->list[ret->count++] = (struct ng_field_value){
+            .name = ng_str_of(field->name), .use = NG_FIELD_TEXT, .text = iter_str(from)};
     }
 }
 
@@ -76,10 +76,10 @@ void texts_add(struct texts *texts, const bson_t *doc, const struct db_field *fi
         return;
     }
     if (!BSON_ITER_HOLDS_ARRAY(&iter)) {
-        add_text(&iter, texts);
+        add_text(&iter, field, texts);
     } else if (bson_iter_recurse(&iter, &items)) {
         while (bson_iter_next(&items)) {
-            add_text(&items, texts);
+            add_text(&items, field, texts);
         }
     }
 }

@@ -91,7 +91,8 @@ static bool scan(struct round *round, struct session *moment,
     round->of_collection = 0;
     return op_find(round->db, moment, collection->name, bson_of("notegate.waiting:{$gt:0}"),
                    bson_of("sort:{notegate.waiting:1}, limit:l, maxTimeMS:l, "
-                           "projection:{outbox:1, space:1, notegate:1}",
+                           "projection:{outbox:1, space:1, notegate.id:1, notegate.waiting:1, "
+                           "notegate.created_event:1}",
                            (int64_t)SCAN_DOCS, (int64_t)round->db->timeout_ms),
                    keep_doc, round, fault);
 }

@@ -34,6 +34,16 @@ void add_sort(bson_t *opts, const struct db_collection *collection,
     }
 }
 
+void add_row_fields(bson_t *opts, const struct db_collection *collection, bool with_text)
+{
+    bson_t *fields = bson_of("outbox:0, %:0, %:0", WORDS, TERMS);
+    if (!with_text) {
+        bson_add(fields, "%:0", collection->text_member);
+    }
+    BSON_APPEND_DOCUMENT(opts, "projection", fields);
+    bson_destroy(fields);
+}
+
 void add_time_limit(bson_t *opts, const struct mongo *db, struct ng_call *call)
 {
     int64_t left = call->host->remaining_ms(call);
@@ -69,12 +79,7 @@ static bool fetch_in_session(struct session *session, struct lookup *lookup, uin
     bson_t *opts = bson_of("skip:l, limit:l, allowDiskUse:T", (int64_t)(query->offset + given),
                            (int64_t)(query->limit - given));
     add_sort(opts, lookup->collection, query);
-    if (query->with_text) {
-        bson_add(opts, "projection:{outbox:0, notegate.words:0}");
-    } else {
-        bson_add(opts, "projection:{outbox:0, notegate.words:0, %:0}",
-                 lookup->collection->text_member);
-    }
+    add_row_fields(opts, lookup->collection, query->with_text);
     add_time_limit(opts, lookup->db, lookup->call);
     return op_find(lookup->db, session, name, bson_copy(&lookup->filter), opts, docs_keep, page,
                    fault);

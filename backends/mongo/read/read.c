@@ -7,7 +7,7 @@
 int doc_load(struct mongo *db, const struct db_collection *collection, struct ng_str space,
              struct ng_str name, bool confirmed, bson_t **ret, struct fault *fault)
 {
-    bson_t *opts = bson_of("projection:{notegate.words:0}");
+    bson_t *opts = bson_of("projection:{%:0, %:0}", WORDS, TERMS);
     if (confirmed) {
         (void)linearizable(opts);
     }

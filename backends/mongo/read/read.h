@@ -55,6 +55,8 @@ int terms_check(struct ng_call *call, const struct db_collection *collection,
                 const struct ng_query *query);
 /* The time limit of a read on the server: that of the call, at most mongo.timeout. */
 void add_time_limit(bson_t *opts, const struct mongo *db, struct ng_call *call);
+/* The members of a document that its row is made of; the text is not read without need. */
+void add_row_fields(bson_t *opts, const struct db_collection *collection, bool with_text);
 /* The order of a query; ties by creation. */
 void add_sort(bson_t *opts, const struct db_collection *collection,
               const struct ng_query *query);

@@ -179,6 +179,8 @@ static int export_collection(struct export_state *export, struct fault *fault)
     struct walk walk = {.collection = name, .each = export_doc};
     if ((export->collection->flags & NG_COLLECTION_NO_HISTORY) == 0) {
         walk.fields = bson_of("space:1, notegate.id:1");
+    } else {
+        walk.fields = bson_of("%:0, %:0", WORDS, TERMS);
     }
     export->tombstones = false;
     int rc = export_walk(export, walk, fault);

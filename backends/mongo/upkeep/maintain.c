@@ -122,7 +122,7 @@ static int thin_collection(struct thin_state *thin)
                         .collection = thin->collection->name,
                         .filter = bson_of("notegate.revision:{$gt:2}, notegate.created:{$lt:d}",
                                           thin->cutoff_ms),
-                        .fields = bson_of("space:1, notegate:1"),
+                        .fields = bson_of("space:1, notegate.id:1, notegate.revision:1"),
                         .each = thin_doc,
                         .user = thin};
     int rc = walk_documents(&walk, &fault);

@@ -99,6 +99,7 @@ int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *u
         struct walk walk = {.db = db,
                             .call = call,
                             .collection = verify.collection->name,
+                            .fields = bson_of("%:0, %:0", WORDS, TERMS),
                             .each = check_doc,
                             .user = &verify};
         rc = walk_documents(&walk, &fault);

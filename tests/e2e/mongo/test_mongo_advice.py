@@ -152,8 +152,9 @@ def filters(command):
 
 def is_scan(query):
     """Of the relay and of upkeep: it asks all shards, whose documents it looks for."""
+    named = set().union(query, *query.get("$or", []))
     return not isinstance(query.get("_id"), (str, bytes)) and any(
-        name in query for name in ("notegate.waiting", "notegate.words", "notegate.deleted", "state"))
+        name in named for name in ("notegate.waiting", "notegate.words", "notegate.deleted", "state"))
 
 
 def keyless(router, database):  # noqa: F811

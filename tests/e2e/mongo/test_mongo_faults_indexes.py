@@ -261,7 +261,7 @@ QUERIES = [("get_user_name", ["Names"]), ("user", ["Names"]), ("x" * 600, ["Long
 @pytest.mark.parametrize("engine", ["text", "filter"])
 def test_words(mongo, text, tmp_path, engine):  # noqa: F811
     """Identifiers, very long words, accents and prefixes are found alike, also in documents that an older version stored:
-    the lists of their words are made in the background.
+    the lists of their words and terms are made in the background.
 
     MongoDB's manual: $text finds whole words of a text index; a pattern finds what it matches, without any index."""
     database = DATABASE + "_words"
@@ -275,12 +275,13 @@ def test_words(mongo, text, tmp_path, engine):  # noqa: F811
         with pymongo.MongoClient(uri) as client:
             pages = client[database]["pages"]
             for one in list(pages.find({}, {"_id": 1})):
-                pages.update_one({"_id": one["_id"]}, {"$unset": {"notegate.words": ""}})
+                pages.update_one({"_id": one["_id"]}, {"$unset": {"notegate.words": "", "notegate.terms": ""}})
             assert pages.count_documents({"notegate.words": {"$exists": True}}) == 0
             with serving(tmp_path, uri, database=database) as gateway:
                 for query, titles in QUERIES:
                     assert found(gateway, query)[1] == titles, query
-                eventually(lambda: pages.count_documents({"notegate.words": {"$exists": True}}) == 3, SECONDS, "the words")
+                for member in ("notegate.words", "notegate.terms"):
+                    eventually(lambda name=member: pages.count_documents({name: {"$exists": True}}) == 3, SECONDS, member)
                 eventually(lambda: found(gateway, "user")[0] == engine, SECONDS, "the engine")
                 for query, titles in QUERIES:
                     assert found(gateway, query)[1] == titles, query

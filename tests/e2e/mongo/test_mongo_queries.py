@@ -3,6 +3,7 @@
 
 import collections
 
+import bson
 import pymongo
 import pytest
 from conftest import eventually
@@ -119,6 +120,41 @@ def test_searches_have_a_time_limit(gateway, proxy):  # noqa: F811
     assert answer.status_code == 504 and answer.json()["code"] == "TIMEOUT", answer.text
     assert "time limit" in answer.json()["message"] and fault.hits == 1
     assert made(gateway.call("notebook_search", {"query": "words", "collection": "pages"}))["total"] == 12
+
+
+def read_bytes(commands):
+    """What the server sent for them."""
+    return sum(len(bson.encode(one.reply)) for one in commands if one.reply)
+
+
+# Larger than all else that a search reads.
+BIG_BYTES = 300_000
+REFUSED = error(168, "Unrecognized expression '$objectToArray'")
+
+
+def lanterns(gateway, **more):
+    """A search with one hit on its page of those that are large."""
+    return made(gateway.call("notebook_search", {"collection": "pages", "limit": 1, **more}))
+
+
+def test_searches_read_their_page(gateway, proxy):  # noqa: F811
+    """Of the other hits only counts of words are read, whatever their size.
+
+    MongoDB's manual: since 4.4 the projection of find takes expressions; the answer to one it does not know is an error."""
+    for number in range(4):
+        made(page(gateway, f"Lantern {number}", "lanterns glow " * (BIG_BYTES // 14) + "lantern " * number))
+    for query in ("lantern", "\"lanterns\"", "glow* lantern"):
+        before = proxy.mark()
+        result = lanterns(gateway, query=query)
+        assert result["total"] == 4, query
+        reads = [one for one in proxy.since(before) if searched(one)]
+        assert BIG_BYTES < read_bytes(reads) < 2 * BIG_BYTES, query
+        assert len(reads) == 2 and "_id" in reads[1].body["filter"], reads
+    best = lanterns(gateway, query="lantern")["results"][0]["title"]
+    assert best == "Lantern 3"
+    with proxy.fault("find", "pages", where=lambda command: "star0" in command.body.get("projection", {}), answer=REFUSED) as fault:
+        result = lanterns(gateway, query="lantern*")
+        assert result["total"] == 4 and fault.hits == 1
 
 
 # ---- nothing to do ----

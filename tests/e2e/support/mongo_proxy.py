@@ -369,8 +369,8 @@ class Line:
 
 NAMES = {13: "Unauthorized", 20: "IllegalOperation", 26: "NamespaceNotFound", 27: "IndexNotFound", 50: "MaxTimeMSExpired",
          64: "WriteConcernFailed", 85: "IndexOptionsConflict", 86: "IndexKeySpecsConflict", 112: "WriteConflict",
-         189: "PrimarySteppedDown", 251: "NoSuchTransaction", 276: "IndexBuildAborted", 280: "ChangeStreamFatalError",
-         286: "ChangeStreamHistoryLost", 10107: "NotWritablePrimary", 11601: "Interrupted",
+         168: "InvalidPipelineOperator", 189: "PrimarySteppedDown", 251: "NoSuchTransaction", 276: "IndexBuildAborted",
+         280: "ChangeStreamFatalError", 286: "ChangeStreamHistoryLost", 10107: "NotWritablePrimary", 11601: "Interrupted",
          11602: "InterruptedDueToReplStateChange", 13435: "NotPrimaryNoSecondaryOk",
          40573: "Location40573"}
 
