@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "api/base/build_info.h"
 #include "commands.h"
-#include "core/base/build_info.h"
 #include "core/fault/crash.h"
 
 /* Has the reader of the pipe left, as `head` does? It knows. */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/base/build_info.h"
 #include "api/base/orphans.h"
 #include "api/base/own_files.h"
 #include "api/client/attach.h"
@@ -21,7 +22,6 @@
 #include "api/serve/routes.h"
 #include "command_user.h"
 #include "commands.h"
-#include "core/base/build_info.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
@@ -177,7 +177,7 @@ struct serve_watch {
     int64_t wait_ms;
     bool hurried; /* a second signal came */
     atomic_bool done;
-    _Atomic(const char *) calls; /* that have not ended; NULL: not known */
+    _Atomic(const char *) calls; /* those that have not ended; NULL: not known */
 };
 
 static void *serve_watch_run(void *user)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/build_info.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_server.h"
 #include "api/transport/mcp_http.h"
@@ -219,6 +220,15 @@ static void print_files(struct gateway *gateway, struct buf *out)
                  "Reads of files that had another content.", (double)stats.misses);
 }
 
+static void print_build(struct buf *out)
+{
+    metrics_head(out, "notegate_build_info", "gauge", "The version that is running.");
+    (void)buf_printf(out,
+                     "notegate_build_info{version=\"" NOTEGATE_VERSION
+                     "\",commit=\"%s\",date=\"%s\"} 1\n",
+                     build_commit(), build_date());
+}
+
 static bool sees_tool(void *user, const char *tool)
 {
     return key_allows_tool(user, tool);
@@ -241,6 +251,7 @@ int rest_ops_metrics(struct http_request *request)
     print_deferrals(gateway, &out, false);
     print_deferrals(gateway, &out, true);
     print_stuck(gateway, &out);
+    print_build(&out);
     metrics_print_process(&out);
     print_disk(gateway, &out, admin);
     print_files(gateway, &out);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "core/base/arena.h"
-#include "core/base/build_info.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -463,14 +462,6 @@ static void metrics_print_limits(struct metrics *metrics, struct buf *out)
 
 int metrics_print(struct metrics *metrics, const struct metrics_reader *reader, struct buf *out)
 {
-    metrics_head(out, "notegate_build_info", "gauge", "The version that is running.");
-    (void)buf_add_c(out, "notegate_build_info{");
-    metrics_label(out, "version", ng_str_of(NOTEGATE_VERSION));
-    (void)buf_add_char(out, ',');
-    metrics_label(out, "commit", ng_str_of(build_commit()));
-    (void)buf_add_char(out, ',');
-    metrics_label(out, "date", ng_str_of(build_date()));
-    (void)buf_add_c(out, "} 1\n");
     metrics_print_calls(metrics, reader, out);
     metrics_print_agents(metrics, reader, out, false);
     metrics_print_agents(metrics, reader, out, true);

@@ -53,8 +53,8 @@ struct disk {
     uint64_t size;
     uint64_t refused_free;  /* free bytes at that time */
     uint64_t refused_count; /* writes, since the last line about it */
-    bool told;              /* that writes are refused, and not yet that they are no more */
-    int64_t told_ms;        /* by the uptime; 0: not yet */
+    bool told; /* the log says that writes are refused, and not yet that they are no more */
+    int64_t told_ms; /* by the uptime; 0: not yet */
     char message[DISK_TEXT_MAX];
 };
 

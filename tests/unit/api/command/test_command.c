@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/build_info.h"
+#include "api/base/build_info.h"
 #include "program.h"
 
 static void usage_errors(void **state)

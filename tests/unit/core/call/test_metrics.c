@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "core/base/arena.h"
-#include "core/base/build_info.h"
 #include "core/base/str.h"
 #include "core/call/metrics.h"
 
@@ -39,6 +38,7 @@ static void expect_line(struct metrics *metrics, const char *line)
         print_error("not there: %s\nin:\n%s", line, buf_cstr(&out));
     }
     assert_non_null(at);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the assertion above ends the test */
     assert_true(at == buf_cstr(&out) || at[-1] == '\n');
     assert_int_equal(at[strlen(line)], '\n');
     buf_done(&out);
@@ -73,11 +73,6 @@ static void test_calls(void **state)
     expect_line(metrics, "notegate_call_duration_seconds_sum{tool=\"notebook\"} 3.001550000");
     expect_line(metrics, "notegate_agent_errors_total{agent=\"anna\"} 0");
     expect_line(metrics, "notegate_agent_errors_total{agent=\"bert\"} 1");
-    char build[200];
-    (void)snprintf(build, sizeof(build),
-                   "notegate_build_info{version=\"%s\",commit=\"%s\",date=\"%s\"} 1",
-                   NOTEGATE_VERSION, build_commit(), build_date());
-    expect_line(metrics, build);
     metrics_free(metrics);
     metrics_free(NULL);
 }
