@@ -296,7 +296,7 @@ def test_metrics(gateway):
     text = gateway.client.get("/metrics").text
     assert 'notegate_calls_total{tool="notebook",outcome="ok"}' in text
     assert re.search(r"^notegate_outbox_backlog \d+$", text, re.M)
-    assert re.search(r'^notegate_build_info{version="[^"]+"} 1$', text, re.M)
+    assert re.search(r'^notegate_build_info{version="[^"]+",commit="[^"]*",date="[^"]*"} 1$', text, re.M)
     for name in ("connections", "buffered", "body"):
         assert f'notegate_limit{{name="{name}"}}' in text
     families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
