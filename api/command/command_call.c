@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "api/client/attach.h"
+#include "api/client/command_wait.h"
 #include "api/print/print_answer.h"
 #include "command_args.h"
-#include "command_wait.h"
 #include "commands.h"
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"

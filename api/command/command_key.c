@@ -7,8 +7,8 @@
 
 #include "api/auth/key_ops.h"
 #include "api/client/attach.h"
+#include "api/client/command_wait.h"
 #include "api/listen/http_listen.h"
-#include "command_wait.h"
 #include "commands.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
