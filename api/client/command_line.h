@@ -35,7 +35,8 @@ enum command_option {
     OPTION_ALWAYS = 1 << 6, /* --help, --version */
     OPTION_KEY = 1 << 7,    /* the properties of a key */
     OPTION_SERVE = 1 << 8,  /* --user */
-    OPTION_BACKUP = 1 << 9  /* the contents of a backup */
+    OPTION_BACKUP = 1 << 9, /* the contents of a backup */
+    OPTION_SET = 1 << 10    /* --set alone */
 };
 
 /* Options without a value, or-ed. */

@@ -101,7 +101,7 @@ const struct option_row option_table[] = {
      "if started as root: the user to become before anything is opened"},
     {"config", 'c', "FILE", OPTION_CONFIG, 0, MEMBER(config_file), NULL, NULL,
      "the configuration file"},
-    {"set", 's', "KEY=VALUE", OPTION_CONFIG, 0, 0, "", NULL,
+    {"set", 's', "KEY=VALUE", OPTION_CONFIG | OPTION_SET, 0, 0, "", NULL,
      "set a configuration key, lists by commas (repeatable)"},
     {"listen", 'l', "ADDR:PORT", OPTION_CONFIG, 0, 0, "listen", NULL,
      "address and port to listen on; port 0 picks a free port"},

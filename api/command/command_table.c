@@ -161,5 +161,27 @@ const struct command command_table[] = {
         .max_words = 8,
         .run = command_test_backend,
     },
+    {
+        .name = "test-plugin",
+        .words = "MODULE CASES.json",
+        .summary = "Call the tools of a plugin and compare the answers",
+        .details =
+            "For authors of plugins. MODULE is a path, or the name of an installed plugin. It "
+            "runs alone in a private gateway with a temporary data directory, which is removed "
+            "at the end. No configuration file and no NOTEGATE_ variable is read; --set sets "
+            "options of the plugin, and --set plugins=NAME loads another plugin too.\n\n"
+            "CASES.json is an array of cases, which are called in order, in one store. A case "
+            "has the members name, tool and expect, and may have args, agent, space, role and "
+            "mode. \"expect\" has one of: result, the answer as JSON (objects may have further "
+            "members); text, the whole text; error, the code of the failure, and with it "
+            "message, a part of its message.\n\nPrints `ok NAME` for each case, or `FAILED "
+            "NAME` with the expected and the actual answer, and a count as the last line. Exit "
+            "codes: 0 if all cases passed; 1 if a case failed or the module cannot be loaded; "
+            "2 if the command line or CASES.json is wrong.",
+        .options = OPTION_SET,
+        .min_words = 2,
+        .max_words = 2,
+        .run = command_test_plugin,
+    },
 };
 const size_t command_count = NG_COUNT(command_table);

@@ -19,5 +19,6 @@ int command_verify(struct command_line *line);
 int command_backup(struct command_line *line);
 int command_restore(struct command_line *line);
 int command_test_backend(struct command_line *line);
+int command_test_plugin(struct command_line *line);
 
 #endif

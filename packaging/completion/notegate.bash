@@ -9,7 +9,7 @@ __notegate_tools() {
 
 _notegate() {
     local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
-    local commands="serve mcp call tools key check verify backup restore test-backend"
+    local commands="serve mcp call tools key check verify backup restore test-backend test-plugin"
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
@@ -86,6 +86,11 @@ _notegate() {
         ;;
     test-backend)
         options="--help --version"
+        words=""
+        files=1
+        ;;
+    test-plugin)
+        options="--set --help --version"
         words=""
         files=1
         ;;

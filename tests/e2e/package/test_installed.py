@@ -117,6 +117,24 @@ def test_documented_commands_meet_the_service(installed):
     assert installed.stores() == [DATA], "no command made a store of its own"
 
 
+def test_a_user_tries_a_plugin(installed, tmp_path):
+    """The guide's commands, for users who may not read the machine's configuration, beside a service and without one."""
+    guide = (SOURCE / "plugins" / "README.md").read_text()
+    (tmp_path / "echo.c").write_text(re.search(r"^```c\n(.*?)^```$", guide, re.M | re.S).group(1))
+    run("cc", "-shared", "-fPIC", "-I", str(SOURCE / "core" / "include"), "-o", str(tmp_path / "echo.so"), str(tmp_path / "echo.c"))
+    (tmp_path / "cases.json").write_text(re.search(r"^```json\n(.*?)^```$", guide, re.M | re.S).group(1))
+    call = re.search(r"^notegate call echo .*$", guide, re.M).group(0)
+    test = re.search(r"^notegate test-plugin .*$", guide, re.M).group(0)
+    for running in (False, True):
+        if running:
+            installed.start()
+        for user in ("ada", "bob"):
+            for name in ("echo.so", "cases.json"):
+                shutil.copy(tmp_path / name, installed.root / "home" / user / name)
+            assert installed.command(user, call, f"/home/{user}").stdout == '{"a":1}\n'
+            assert installed.command(user, test, f"/home/{user}").stdout.endswith("3 cases, 0 failed\n")
+
+
 def test_a_user_may_have_a_gateway_beside_it(installed):
     installed.start()
     done = installed.command("bob", "notegate call notebook mode=list", "/home/bob", status=1)

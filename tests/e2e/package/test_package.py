@@ -78,7 +78,7 @@ def test_documentation_examples_and_completion(root):
     for page in ("README.md", "plugins/README.md", "backends/README.md", "api/guides/securing.md"):
         assert (doc / page).read_text() == (SOURCE / page).read_text()
     assert not [path for path in doc.rglob("*") if path.is_dir() and not list(path.iterdir())]
-    for name in ("hello", "ram"):
+    for name in ("hello", "glossary", "ram"):
         sources = sorted((doc / "examples").glob(f"{name}*.c"))
         run("cc", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{root / 'usr' / 'include'}", "-o", root / f"{name}.so", *sources)
     completion = SOURCE / "packaging" / "completion"

@@ -429,26 +429,32 @@ def test_contributing_commands():
 
 
 def test_the_plugin_guide_compiles_and_runs(place, tmp_path):
-    """The first plugin of plugins/README.md, built against an installed copy as its commands say."""
+    """Every command of plugins/README.md, in its order, with the first plugin and the cases there."""
     for tool in ("cc", "cmake", "pkg-config"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     guide = SOURCE / "plugins" / "README.md"
-    prefix = tmp_path / "prefix"
-    build = os.path.dirname(os.path.dirname(binary()))
-    subprocess.run(["cmake", "--install", build, "--prefix", str(prefix)], check=True, capture_output=True,
-                   timeout=TIMEOUT)
-    found = next(prefix.rglob("notegate.pc")).parent
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    wrapper = tools / "pkg-config"
-    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("pkg-config")} --define-variable=prefix={prefix} "$@"\n')
-    wrapper.chmod(0o755)
+    text = guide.read_text()
+    # The release that is installed is the one under test.
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "release").symlink_to(os.path.dirname(os.path.dirname(binary())))
+    install = re.search(r"`(cmake --install [^`]+)`", text).group(1)
+    exports = re.search(r"`(export PKG_CONFIG_PATH=[^`]+)`", text).group(1)
     (tmp_path / "echo.c").write_text(blocks(guide, "c")[0])
-    path = f"{tools}:{place.environment()['PATH']}"
-    shown = place.shell(blocks(guide, "sh")[0], cwd=tmp_path, PATH=path, PKG_CONFIG_PATH=str(found),
-                        NOTEGATE_DATA_DIR=str(tmp_path / "data"))
-    assert json.loads(shown) == {"a": 1}
+    (tmp_path / "cases.json").write_text(blocks(guide, "json")[0])
+
+    def shell(block):
+        return place.shell(f"{exports}\n{block}", cwd=tmp_path, HOME=str(tmp_path), NOTEGATE_DATA_DIR="/nowhere")
+
+    shell(install)
+    build, test, publish = blocks(guide, "sh")
+    assert json.loads(shell(build)) == {"a": 1}
+    assert (tmp_path / "echo-data" / "notegate.db").exists()
+    shown = re.search(r"^It prints a line for each case and a count:\n\n```\n(.*?)^```$", text, re.M | re.S).group(1)
+    assert shell(test) == shown
+    assert re.search(rf"^ok +plugin: echo 1.0.0, 1 tool, {tmp_path}/.local/", shell(publish), re.M)
+    line, flags = re.search(r"`(cc [^`]+)`. A module links.*?flags:\n`([^`]+)`", text, re.S).groups()
+    shell(f"{line} {flags} && {test}")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(SOURCE)) for page in PAGES])

@@ -22,16 +22,15 @@ def run(*command, **more):
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT, **more).stdout
 
 
-@pytest.fixture(scope="module")
-def module(tmp_path_factory):
-    """hello.so, as an author builds it."""
+@pytest.fixture(scope="module", name="build")
+def from_outside(tmp_path_factory):
+    """Builds an example as an author does; its module."""
     for tool in ("cc", "pkg-config", "cmake"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     folder = tmp_path_factory.mktemp("sdk")
     prefix = folder / "prefix"
-    build = pathlib.Path(binary()).resolve().parents[1]
-    run("cmake", "--install", str(build), "--prefix", str(prefix))
+    run("cmake", "--install", str(pathlib.Path(binary()).resolve().parents[1]), "--prefix", str(prefix))
     found = next(prefix.rglob("notegate.pc"))
     flags = run(
         "pkg-config",
@@ -40,11 +39,20 @@ def module(tmp_path_factory):
         "notegate",
         env={**os.environ, "PKG_CONFIG_PATH": str(found.parent)},
     )
-    built = folder / "hello.so"
-    source = ROOT / "tests" / "sdk" / "hello" / "hello.c"
-    warnings = ["-Wall", "-Wextra", "-Werror"]
-    run("cc", *warnings, "-shared", "-fPIC", *shlex.split(flags), "-o", str(built), str(source))
-    return built
+
+    def build_example(name):
+        built = folder / f"{name}.so"
+        source = ROOT / "tests" / "sdk" / name / f"{name}.c"
+        warnings = ["-Wall", "-Wextra", "-Werror"]
+        run("cc", *warnings, "-shared", "-fPIC", *shlex.split(flags), "-o", str(built), str(source))
+        return built
+
+    return build_example
+
+
+@pytest.fixture(scope="module")
+def module(build):
+    return build("hello")
 
 
 @pytest.fixture
@@ -130,3 +138,33 @@ def test_check(module, tmp_path):
     assert "hello 1.0.0" in shown
     shown = run(binary(), "check", "--help-config", "--set", f"plugins={module}", env=environment())
     assert "hello.greeting" in shown
+
+
+# ---- glossary, which the guide quotes ----
+
+TERMS = 120
+
+
+def test_cases_of_the_glossary(build):
+    """Its change, query and search."""
+    cases = ROOT / "tests" / "sdk" / "glossary" / "cases.json"
+    shown = run(binary(), "test-plugin", str(build("glossary")), str(cases), env=environment())
+    assert shown.splitlines()[-1] == f"{len(json.loads(cases.read_text()))} cases, 0 failed"
+
+
+def test_a_list_of_resources_from_a_query(build, tmp_path):
+    """All pages of it, and each document."""
+    running = Gateway(tmp_path / "data", sets=[f"plugins={build('glossary')}"])
+    for number in range(TERMS):
+        made = running.call("glossary_set", {"term": f"t{number:03}", "meaning": f"number {number}"})
+        assert made.status_code == 200, made.text
+    session = Mcp(running)
+    found, params = [], {}
+    while params is not None:
+        page = answer_of(session.post("resources/list", params))["result"]
+        found += page["resources"]
+        params = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+    assert [entry["name"] for entry in found] == [f"t{number:03}" for number in range(TERMS)]
+    read = answer_of(session.post("resources/read", {"uri": found[7]["uri"]}))["result"]
+    assert json.loads(read["contents"][0]["text"]) == {"term": "t007", "meaning": "number 7"}
+    assert running.stop() == 0
