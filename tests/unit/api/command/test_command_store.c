@@ -147,6 +147,24 @@ static void the_contract_suite(void **state)
     expect_run("test-backend", 2, NULL, "MODULE");
 }
 
+static void the_cases_of_a_plugin(void **state)
+{
+    char words[1024];
+    (void)state;
+    (void)snprintf(words, sizeof(words), "test-plugin notebook %s/cases.json", home);
+    program_write("cases.json", "[{\"name\":\"a\",\"tool\":\"notebook\",\"args\":{\"mode\":"
+                                "\"create\",\"name\":\"n\",\"newStr\":\"x\"},\"expect\":{"
+                                "\"result\":\"x\"}},{\"name\":\"b\",\"tool\":\"notebook\","
+                                "\"args\":{\"mode\":\"read\",\"name\":\"n\"},\"expect\":{"
+                                "\"text\":\"x\"}}]");
+    expect_run(words, 1, "FAILED a\n  expected: {\"result\":\"x\"}\n  actual:   {", NULL);
+    expect_run(words, 1, "\nok b\n2 cases, 1 failed\n", NULL);
+    program_write("cases.json", "[{\"name\":\"a\"}]");
+    expect_run(words, 2, NULL, "cases.json: case 1: \"tool\" is missing");
+    expect_run("test-plugin notebook /nowhere.json", 2, NULL, "/nowhere.json");
+    expect_run("test-plugin notebook", 2, NULL, "MODULE CASES.json");
+}
+
 /* A serving gateway refuses a second one, and applies changes of its configuration. */
 static void serving(void **state)
 {
@@ -231,6 +249,7 @@ int main(void)
         TEST(bad_archives),
         TEST(no_data_is_not_in_order),
         TEST(the_contract_suite),
+        TEST(the_cases_of_a_plugin),
         TEST(serving),
         TEST(reloads),
     };
