@@ -27,6 +27,7 @@ struct cluster;
 struct recorder;
 struct watchdog;
 struct disk;
+struct audit_refusals;
 
 struct gateway {
     struct ng_host
@@ -49,6 +50,7 @@ struct gateway {
     struct quota *streams;     /* quota.h: streams by agent: limits.streams */
     struct disk *disk;         /* disk.h; NULL where there is no store */
     struct timers *timers;     /* deadlines of calls */
+    struct audit_refusals *refusals; /* audit_refusals.h; NULL where nothing runs */
     struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
     struct buf left_out; /* names of plugins left out for their crashes; made at the start */
     struct module **modules;
