@@ -278,20 +278,6 @@ static void take_trace(struct mcp_exchange *exchange)
     }
 }
 
-/* For the audit log. The tool of a call is no target. */
-static void take_asked(struct mcp_exchange *exchange)
-{
-    const struct mcp_message *message = &exchange->message;
-    const struct ng_value *target = json_get(message->params, "uri");
-    if (target == NULL && !str_is(message->method, "tools/call")) {
-        target = json_get(message->params, "name");
-    }
-    exchange->call->method = message->method;
-    if (json_is(target, NG_TYPE_STRING)) {
-        exchange->call->target = target->text;
-    }
-}
-
 void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
 {
     struct mcp_job *job = exchange->job;
@@ -393,8 +379,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         return NG_OK;
     }
     take_trace(exchange);
-    take_asked(exchange);
-    mcp_take_client(exchange);
+    mcp_take_asked(exchange);
     int rc = run_request(exchange);
     if (rc != NG_PENDING) {
         mcp_exchange_give_call(exchange, NULL);

@@ -160,7 +160,7 @@ struct call {
     /* For the audit log, of a call that is none of a tool: the protocol's name of what is asked
      * ("resources/read"), and of what it is asked; lent until the call is freed, or absent. */
     struct ng_str method, target;
-    unsigned options;              /* of enum call_option */
+    unsigned options; /* of enum call_option */
     /* On a worker, once, when nothing refuses the call any more and before the tool runs: what
      * must be there first. A failure is the call's. NULL: nothing. Not with on_loop. */
     int (*begin)(struct call *call, void *user);

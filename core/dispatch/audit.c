@@ -13,20 +13,23 @@
 
 #define ASKED_NAME_MAX 128
 
-/* Documents that a caller may not see are answered as if they were not there. */
-static bool is_hidden(const struct call *call, int rc)
+/* Documents and resources that a caller may not see are answered as if they were not there. */
+static bool may_hide(const struct call *call)
 {
-    const struct plugin *plugin = call->tool != NULL ? call->tool->plugin : NULL;
-    return rc == NG_ENOTFOUND && call->key != NULL && !call->caller.all_spaces &&
-           (plugin == NULL || plugin->desc.collection_count > 0);
+    return call->tool == NULL || call->tool->plugin->desc.collection_count > 0;
 }
 
 /* Refused because of the caller and what it may reach, not because of the request's form. */
 static bool is_refusal(const struct call *call, int rc)
 {
-    int status = rc == NG_OK ? 200 : call_error_status(call, rc);
+    if (rc == NG_OK || rc == NG_ENOTCONFIGURED) {
+        return false;
+    }
+    int status = call_error_status(call, rc);
+    bool limited = call->key != NULL && !call->caller.all_spaces;
+    bool strange_uri = call->tool == NULL && rc == NG_EINVAL; /* no resource has such a URI */
     return status == 401 || status == 403 || status == 429 || rc == NG_EUNKNOWN_TOOL ||
-           is_hidden(call, rc);
+           (limited && (strange_uri || (status == 404 && may_hide(call))));
 }
 
 /* The tool by its name, or as it was asked for. */
@@ -113,14 +116,15 @@ static unsigned count_refusal(const struct call *call, const char *outcome)
     return audit_refusals_count(call->gateway->refusals, &refusal, clock_monotonic_ns());
 }
 
-/* Has a call that nobody refused a line? */
+/* Does a call that was not refused have a line? */
 static bool is_told(const struct call *call)
 {
     bool reads = call->read_only && call->change_count == 0;
     if (call->tool == NULL && !reads) {
         return false; /* the gateway's own work */
     }
-    return !reads || (log_switched_on(LOG_AUDIT_READS) && asked_tool(call).len + call->method.len > 0);
+    return !reads ||
+           (log_switched_on(LOG_AUDIT_READS) && asked_tool(call).len + call->method.len > 0);
 }
 
 void audit_call(const struct call *call, int rc, int64_t took_ns)

@@ -49,7 +49,7 @@ static void keep(struct kept_text *kept, struct ng_str text)
     text = utf8_cut(text, sizeof(kept->data));
     kept->has = text.data != NULL;
     kept->len = text.len;
-    if (text.len > 0) {
+    if (text.data != NULL) {
         memcpy(kept->data, text.data, text.len);
     }
 }

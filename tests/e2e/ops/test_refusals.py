@@ -39,8 +39,9 @@ def arguments_of(tool):
 
 @pytest.fixture
 def gateway(start, tmp_path):
-    (tmp_path / "notes").mkdir()
-    return start(sets=BOTH + [f"opennotes.root={tmp_path / 'notes'}"], args=["--root", str(tmp_path)])
+    for name in ("notes", "root"):
+        (tmp_path / name).mkdir()
+    return start(sets=BOTH + [f"opennotes.notebooks={tmp_path / 'notes'}"], args=["--root", str(tmp_path / "root")])
 
 
 def tools_with(gateway, headers, names):
@@ -54,7 +55,6 @@ def test_foreign_paths(gateway):
     headers = bearer(add(gateway.data_dir, "prober", "--run"))
     probes = [(tool, name) for tool, name in tools_with(gateway, headers, PATHS)
               if not (tool["name"].startswith("opennotes") and name == "notebook")]
-    refused = 0
     for number, (tool, name) in enumerate(probes):
         agent = f"prober{number}"  # of its own: the lines of one agent are counted together
         key = bearer(add(gateway.data_dir, agent, "--run"))
@@ -64,22 +64,23 @@ def test_foreign_paths(gateway):
         arguments = arguments_of(tool) | {name: path}
         if "command" in arguments:
             arguments["command"] = "view"
+        if tool["name"] == "opennotes_edit":
+            arguments["content"] = "x"
         answer = gateway.call(tool["name"], arguments, key)
-        if answer.status_code == 403:
-            refused += 1
-            entry = told(gateway, agent=agent, tool=tool["name"])
-            assert (entry["outcome"], entry["target"], entry["count"]) == (answer.json()["code"], path, 1)
-            assert entry["remote"] == "127.0.0.1" and entry["key"]
-    assert refused >= 10, refused
+        assert answer.status_code == 403, (tool["name"], answer.text)
+        entry = told(gateway, agent=agent, tool=tool["name"])
+        assert (entry["outcome"], entry["target"], entry["count"]) == (answer.json()["code"], path, 1)
+        assert entry["remote"] == "127.0.0.1" and entry["key"]
+    assert len(probes) >= 8, [tool["name"] for tool, _ in probes]
 
 
 def test_a_link_out_of_the_roots(gateway, tmp_path):
     headers = bearer(add(gateway.data_dir, "linker"))
-    os.symlink("/etc", tmp_path / "link")
-    answer = gateway.call("fileEditor", {"command": "view", "path": str(tmp_path / "link" / "passwd")}, headers)
+    os.symlink("/etc", tmp_path / "root" / "link")
+    answer = gateway.call("fileEditor", {"command": "view", "path": str(tmp_path / "root" / "link" / "passwd")}, headers)
     assert answer.status_code == 403, answer.text
     entry = told(gateway, agent="linker")
-    assert (entry["outcome"], entry["target"]) == (answer.json()["code"], str(tmp_path / "link" / "passwd"))
+    assert (entry["outcome"], entry["target"]) == (answer.json()["code"], str(tmp_path / "root" / "link" / "passwd"))
 
 
 def test_foreign_spaces(gateway):
@@ -97,10 +98,10 @@ def test_foreign_ids(gateway):
     owner = bearer(add(gateway.data_dir, "owner", "--space", "theirs"))
     made = gateway.call("notebook_create", {"collection": "pages", "title": "t", "content": "c"}, owner)
     assert made.status_code == 200, made.text
-    ids = {"notebook_id": json.loads(made.json()["result"] if "result" in made.json() else made.text)["_id"]}
+    ids = {"notebook_id": made.json()["result"]["notebook_id"]}
     saved = gateway.call("checkpoint_snapshot", {}, owner)
     assert saved.status_code == 200, saved.text
-    ids["checkpoint_id"] = json.loads(saved.text)["checkpoint_id"]
+    ids["checkpoint_id"] = saved.json()["result"]["checkpoint_id"]
     for number, (tool, name) in enumerate(tools_with(gateway, owner, IDS)):
         agent = f"guesser{number}"
         arguments = arguments_of(tool) | {name: ids[name]}
@@ -115,13 +116,19 @@ def test_foreign_ids(gateway):
         assert entry["space"] == "mine"
 
 
-def test_unknown_tools_and_resources(gateway):
+def test_unknown_tools(gateway):
     key = add(gateway.data_dir, "asker")
-    assert gateway.call("no_such\ntool", {}, bearer(key)).status_code == 404
-    assert told(gateway, agent="asker", outcome="UNKNOWN_TOOL")["tool"] == "no_such\ntool"
+    assert gateway.call("no_such_tool", {}, bearer(key)).status_code == 404
+    assert told(gateway, agent="asker", outcome="UNKNOWN_TOOL")["tool"] == "no_such_tool"
+    assert "error" in mcp(gateway, key, "tools/call", {"name": "odd name"}).json()
+    assert gateway.stop() == 0
+    assert audit(gateway, agent="asker", outcome="UNKNOWN_TOOL")[-1]["tool"] == "odd name"
+
+
+def test_resources_and_prompts(gateway):
     for number, uri in enumerate(("file:///etc/passwd", "notegate://theirs/page/0123456789abcdef")):
         key = add(gateway.data_dir, f"reader{number}", "--space", "mine")
-        answer = mcp(gateway, key, "resources/read", {"uri": uri})
+        answer = mcp(gateway, key, "resources/read", {"uri": uri}, Mcp_Name=uri)
         assert "error" in answer.json(), answer.text
         entry = told(gateway, agent=f"reader{number}")
         assert (entry["method"], entry["target"]) == ("resources/read", uri) and entry["outcome"] != "ok"
@@ -155,7 +162,7 @@ def test_reads_are_told_where_wanted(start):
     assert gateway.call("notebook", {"mode": "list"}, {"X-Request-Id": "one"}).status_code == 200
     assert told(gateway, request_id="one")["outcome"] == "ok"
     made = gateway.call("notebook_create", {"collection": "pages", "title": "t", "content": "c"})
-    ident = json.loads(made.text)["_id"]
+    ident = made.json()["result"]["notebook_id"]
     headers = {"X-Request-Id": "two"}
     assert gateway.call("notebook_read", {"collection": "pages", "notebook_id": ident}, headers).status_code == 200
     assert told(gateway, request_id="two")["target"] == ident
@@ -163,11 +170,13 @@ def test_reads_are_told_where_wanted(start):
     assert wrong.returncode == 1 and "reads" in wrong.stdout + wrong.stderr
 
 
-def test_the_space_is_the_documents(gateway, tmp_path):
-    folder = tmp_path / "team-notes"
-    folder.mkdir()
-    done = notegate("call", "opennotes_notebooks", json.dumps({}), "--data-dir", gateway.data_dir)
-    assert done.returncode == 0, done.stderr
+def test_the_space_is_the_documents(start, tmp_path):
+    (tmp_path / "notes").mkdir()
+    gateway = start(sets=BOTH + [f"opennotes.notebooks=team:{tmp_path / 'notes'}"])
+    headers = bearer(add(gateway.data_dir, "ann", "--space", "shared", "--space", "team"))
+    made = gateway.call("opennotes_create", {"title": "a note"}, headers)
+    assert made.status_code == 200, made.text
+    assert told(gateway, tool="opennotes_create", outcome="ok")["space"] == "team"
 
 
 def test_access_lines_name_method_and_tool(gateway):
@@ -182,3 +191,14 @@ def test_access_lines_name_method_and_tool(gateway):
     called = eventually(lambda: lines("tools/call"))[0]
     assert (called["tool"], called["path"], called["agent"]) == ("notebook", "/mcp", "caller")
     assert "tool" not in eventually(lambda: lines("tools/list"))[0]
+
+
+def test_more_agents_than_are_counted_at_once(start):
+    gateway = start(sets=BOTH + ["log.audit=true"])
+    agents = [f"agent{number}" for number in range(100)]
+    for _ in range(2):
+        for agent in agents:
+            assert gateway.call("no_such_tool", {}, {"X-Notegate-Agent": agent}).status_code == 404
+    assert gateway.stop() == 0
+    counts = {agent: sum(entry["count"] for entry in audit(gateway, agent=agent)) for agent in agents}
+    assert counts == dict.fromkeys(agents, 2)
