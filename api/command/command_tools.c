@@ -114,6 +114,37 @@ static int tools_print_text(struct tools *tools)
     return rc;
 }
 
+/* The list with a line for each tool: for `less` and `grep`. It is JSON still. */
+static int tools_put_lines(struct ng_str json)
+{
+    struct buf out;
+    buf_init(&out, TOOL_FORMATS_MAX * 2);
+    int depth = 0; /* in the list, from its bracket on */
+    bool in_text = false;
+    for (size_t i = 0; i < json.len; i++) {
+        char c = json.data[i];
+        bool escaped = in_text && c == '\\';
+        in_text = in_text != (c == '"');
+        bool opens = !in_text && (c == '[' || (c == '{' && depth > 0));
+        bool closes = !in_text && depth > 0 && (c == ']' || c == '}');
+        depth += (int)opens - (int)closes;
+        if (closes && depth == 0) {
+            buf_add_char(&out, '\n');
+        }
+        buf_add_char(&out, c);
+        if (escaped && i + 1 < json.len) {
+            buf_add_char(&out, json.data[++i]);
+        }
+        if (!in_text && depth == 1 && (opens || c == ',')) {
+            buf_add_char(&out, '\n');
+        }
+    }
+    buf_add_char(&out, '\n');
+    int rc = out.rc == NG_OK ? command_put(stdout, buf_str(&out)) : out.rc;
+    buf_done(&out);
+    return rc;
+}
+
 static int tools_print(struct tools *tools, bool text)
 {
     bool running = false;
@@ -133,6 +164,8 @@ static int tools_print(struct tools *tools, bool text)
     }
     if (rc == NG_OK && text) {
         rc = tools_print_text(tools);
+    } else if (rc == NG_OK && tools->name == NULL) {
+        rc = tools_put_lines(buf_str(&tools->out));
     } else if (rc == NG_OK) {
         buf_add_char(&tools->out, '\n');
         rc = command_put(stdout, buf_str(&tools->out));

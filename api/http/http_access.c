@@ -121,6 +121,13 @@ void http_access_caller(struct http_request *request, const struct auth_refusal 
     }
 }
 
+void http_access_message(struct http_request *request, const char *method, const char *tool)
+{
+    struct http_access *access = &request->access;
+    copy(access->mcp_method, sizeof(access->mcp_method), ng_str_of(method));
+    copy(access->tool, sizeof(access->tool), ng_str_of(tool));
+}
+
 void http_access_end(struct http_request *request, bool whole)
 {
     struct http_access *access = &request->access;
@@ -140,6 +147,8 @@ void http_access_end(struct http_request *request, bool whole)
     log_record_text(&record, "remote", http_connection_remote(request->connection));
     log_record_text(&record, "method", ng_str_of(method));
     log_record_text(&record, "path", path);
+    log_record_text(&record, "mcp_method", absent_if_empty(access->mcp_method));
+    log_record_text(&record, "tool", absent_if_empty(access->tool));
     log_record_int(&record, "status", status);
     log_record_int(&record, "bytes_in", (int64_t)request->received);
     log_record_int(&record, "bytes_out", (int64_t)request->sent);

@@ -13,6 +13,8 @@
 #define HTTP_ACCESS_AGENT_MAX 128
 #define HTTP_ACCESS_TRACE_MAX 64
 #define HTTP_ACCESS_PATH_MAX 256
+/* Of the method of MCP and the tool that a message names. */
+#define HTTP_ACCESS_NAME_SIZE 65
 
 struct http_request;
 
@@ -23,6 +25,7 @@ struct http_access {
     char agent[AUTH_AGENT_SIZE], key[AUTH_KEY_SIZE];
     char user_agent[HTTP_ACCESS_AGENT_MAX + 1];
     char traceparent[HTTP_ACCESS_TRACE_MAX + 1];
+    char mcp_method[HTTP_ACCESS_NAME_SIZE], tool[HTTP_ACCESS_NAME_SIZE];
 };
 
 /* The headers are in, whatever is wrong with them; a line is wanted. */
@@ -34,6 +37,8 @@ void http_access_caller(struct http_request *request, const struct auth_refusal 
  * its action; target: its object; absent: the path. */
 void http_access_refused(struct http_request *request, const char *what, int rc,
                          struct ng_str target);
+/* A message of MCP was answered; only where a line is wanted. tool: "" for none. */
+void http_access_message(struct http_request *request, const char *method, const char *tool);
 /* The request has ended; a line is wanted. whole: its answer was sent to the last byte. */
 void http_access_end(struct http_request *request, bool whole);
 

@@ -39,7 +39,7 @@ static struct ng_str client_name(const struct ng_value *object, const char *info
     return utf8_cut(json_get_text(json_get(object, info), "name"), AUDIT_CLIENT_MAX);
 }
 
-void mcp_take_client(struct mcp_exchange *exchange)
+static void take_client(struct mcp_exchange *exchange)
 {
     struct call *call = exchange->call;
     char kept[AUDIT_CLIENT_MAX + 1] = "";
@@ -54,6 +54,20 @@ void mcp_take_client(struct mcp_exchange *exchange)
     if (call != NULL && name.len > 0) {
         call->client = arena_copy(&call->arena, name);
     }
+}
+
+void mcp_take_asked(struct mcp_exchange *exchange)
+{
+    const struct mcp_message *message = &exchange->message;
+    const struct ng_value *target = json_get(message->params, "uri");
+    if (target == NULL && !str_is(message->method, "tools/call")) { /* which has its tool */
+        target = json_get(message->params, "name");
+    }
+    exchange->call->method = message->method;
+    if (json_is(target, NG_TYPE_STRING)) {
+        exchange->call->target = target->text;
+    }
+    take_client(exchange);
 }
 
 /* ---- what the database has of a session ---- */

@@ -12,6 +12,7 @@
 static bool prepay(struct mcp_job *job)
 {
     struct call *call = job->call;
+    call->method = ng_str_of("POST"); /* until its message is parsed */
     if (dispatch_take_rate(call) == NG_OK) {
         job->rate = MCP_RATE_PREPAID;
         return true;

@@ -249,9 +249,10 @@ void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call);
 void mcp_job_cancel(struct mcp_job *job);
 
 /* mcp_lifecycle.c */
-/* For the audit log: the name that the client gives itself, in _meta or at initialize, is
- * nearer to it than its User-Agent, which is that of a library. */
-void mcp_take_client(struct mcp_exchange *exchange);
+/* For the audit log: what is asked, and by which program. The name that the client gives
+ * itself, in _meta or at initialize, is nearer to it than its User-Agent, which is that of a
+ * library. */
+void mcp_take_asked(struct mcp_exchange *exchange);
 int mcp_initialize(struct mcp_exchange *exchange);
 int mcp_discover(struct mcp_exchange *exchange);
 int mcp_ping(struct mcp_exchange *exchange);

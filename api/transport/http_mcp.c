@@ -105,6 +105,9 @@ void mcp_route_finish(struct http_request *request)
     reply->retry_after_s = answer->retry_after_s;
     reply->changed = answer->changed;
     reply->authenticate = answer->status == MHD_HTTP_UNAUTHORIZED;
+    if (request->access.started_ns != 0) {
+        http_access_message(request, answer->method, answer->tool);
+    }
     if (answer->body.len > 0 || answer->body.rc != NG_OK) {
         buf_done(&reply->body);
         reply->body = answer->body;

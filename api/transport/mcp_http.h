@@ -53,6 +53,9 @@ struct mcp_http_request {
     void *transport; /* the HTTP transport's own */
 };
 
+/* Of a method's and of a tool's name in the access log. */
+#define MCP_HTTP_NAME_SIZE 65
+
 enum mcp_http_kind {
     MCP_HTTP_BODY = 0, /* `body`, whole */
     MCP_HTTP_STREAM    /* `stream`: events, for as long as it is open */
@@ -81,6 +84,9 @@ struct mcp_http_response {
     void (*left)(void *user);
     void *left_user;
     bool changed; /* the call changed something: send its answer even without room */
+    /* For the access log: the message's method, and the tool of tools/call, cut; "": none, or a
+     * batch. */
+    char method[MCP_HTTP_NAME_SIZE], tool[MCP_HTTP_NAME_SIZE];
 };
 
 /* Once, on any thread, possibly before mcp_http_handle() returned. */

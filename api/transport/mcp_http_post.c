@@ -10,6 +10,7 @@
 #include "api/listen/http_check.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 enum http_phase {
     PHASE_PLAIN = 0, /* nothing was said: the answer can still be a plain body */
@@ -94,6 +95,29 @@ void mcp_http_give_stream(struct mcp_http_response *response, struct http_stream
     response->stream = stream;
 }
 
+static void copy_name(char out[MCP_HTTP_NAME_SIZE], struct ng_str name)
+{
+    name = utf8_cut(name, MCP_HTTP_NAME_SIZE - 1);
+    if (name.len > 0) {
+        memcpy(out, name.data, name.len);
+    }
+    out[name.len] = '\0';
+}
+
+/* Before done() is called. */
+static void tell_message(struct mcp_http_job *http)
+{
+    const struct mcp_message *message = &http->job.one.message;
+    if (http->job.is_batch) {
+        return;
+    }
+    copy_name(http->response->method, message->method);
+    if (str_is(message->method, "tools/call")) {
+        const struct ng_value *name = json_get(message->params, "name");
+        copy_name(http->response->tool, json_is(name, NG_TYPE_STRING) ? name->text : STR_NONE);
+    }
+}
+
 /* Under the job's lock. The response becomes a stream, if it still can. True: call done() now,
  * without the lock. */
 static bool open_stream(struct mcp_http_job *http)
@@ -114,6 +138,7 @@ static bool open_stream(struct mcp_http_job *http)
     http->stream = stream;
     http->phase = PHASE_STREAM;
     mcp_http_give_stream(http->response, connection);
+    tell_message(http);
     return true;
 }
 
@@ -330,6 +355,7 @@ static bool complete(struct mcp_http_job *http)
         mcp_stream_finish(stream, &http->out);
         mcp_stream_unref(stream);
     } else {
+        tell_message(http);
         response->status = job->status;
         response->retry_after_s = job->retry_after_s;
         response->changed = job->is_batch || !job->call->read_only;

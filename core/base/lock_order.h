@@ -62,6 +62,7 @@
     X(QUOTA, PLAIN)                                                                            \
     X(POOL, PLAIN)                                                                             \
     X(TIMERS, PLAIN)                                                                           \
+    X(AUDIT, PLAIN)                                                                            \
     X(WATCHDOG, PLAIN)                                                                         \
     X(RECORDER, PLAIN)                                                                         \
     X(SPARE_CALLS, PLAIN)                                                                      \

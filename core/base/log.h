@@ -14,7 +14,9 @@ enum log_format { LOG_TEXT = 0, LOG_JSON = 1 };
 enum log_kind {
     LOG_ACCESS = 0,
     LOG_AUDIT = 1,
-    LOG_AUDIT_KEYED = 2, /* a switch only: the audit log of a gateway that has keys */
+    /* Switches only. */
+    LOG_AUDIT_KEYED = 2, /* the audit log of a gateway that has keys */
+    LOG_AUDIT_READS = 3, /* the audit log has calls that only read, too */
     LOG_KINDS
 };
 

@@ -208,8 +208,7 @@ void call_cancel(struct call *call)
     }
 }
 
-void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
-                      uint64_t revision)
+void call_note_change(struct call *call, const struct ng_key *key, uint64_t revision)
 {
     call->change_count++;
     if (call->change_count > CALL_CHANGES_MAX) {
@@ -219,8 +218,9 @@ void call_note_change(struct call *call, struct ng_str collection, struct ng_str
     if (change == NULL) {
         return; /* it is counted */
     }
-    change->collection = arena_copy(&call->arena, collection);
-    change->id = arena_copy(&call->arena, utf8_cut(id, LOG_VALUE_MAX));
+    change->collection = arena_copy(&call->arena, key->collection);
+    change->space = arena_copy(&call->arena, key->space);
+    change->id = arena_copy(&call->arena, utf8_cut(key->id, LOG_VALUE_MAX));
     change->revision = revision;
     change->next = call->changes;
     call->changes = change;
@@ -304,6 +304,8 @@ void call_take_origin(struct call *call, const struct call *from)
 {
     call->remote = arena_copy(&call->arena, from->remote);
     call->client = arena_copy(&call->arena, from->client);
+    call->method = arena_copy(&call->arena, from->method);
+    call->target = arena_copy(&call->arena, from->target);
     call->caller.request_id = arena_copy(&call->arena, from->caller.request_id);
     call->caller.traceparent = arena_copy(&call->arena, from->caller.traceparent);
     call->key = from->key;

@@ -92,7 +92,7 @@ struct call_end {
 
 /* A document that the call changes, for the audit log (audit.h). Memory of the call. */
 struct call_change {
-    struct ng_str collection, id;
+    struct ng_str collection, space, id;
     uint64_t revision;
     struct call_change *next;
 };
@@ -157,7 +157,10 @@ struct call {
     struct ng_str args_text;       /* JSON, lent until the call is freed; "" is "{}". Ignored if
                                       pub.args is set */
     struct ng_str idempotency_key; /* or absent */
-    unsigned options;              /* of enum call_option */
+    /* For the audit log, of a call that is none of a tool: the protocol's name of what is asked
+     * ("resources/read"), and of what it is asked; lent until the call is freed, or absent. */
+    struct ng_str method, target;
+    unsigned options; /* of enum call_option */
     /* On a worker, once, when nothing refuses the call any more and before the tool runs: what
      * must be there first. A failure is the call's. NULL: nothing. Not with on_loop. */
     int (*begin)(struct call *call, void *user);
@@ -318,7 +321,8 @@ void call_free_spares(struct gateway *gateway);
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
-/* Takes address, client, ids of request and trace, and key of `from`. Copies. */
+/* Takes address, client, method and target, ids of request and trace, and key of `from`.
+ * Copies. */
 void call_take_origin(struct call *call, const struct call *from);
 
 /* From any thread: the client has left or cancelled. */
@@ -403,8 +407,7 @@ static inline void call_complete(struct call *call)
 
 /* Only where call_is_audited() (gateway.h). A document that the call changes, before its commit
  * is queued. The thread that runs the call. Texts are copied. */
-void call_note_change(struct call *call, struct ng_str collection, struct ng_str id,
-                      uint64_t revision);
+void call_note_change(struct call *call, const struct ng_key *key, uint64_t revision);
 
 /* Its plugin's share of the workers, for a task of the call; NULL: the core's own work has
  * none. plugin.h has more of its plugin. */

@@ -27,6 +27,7 @@ struct cluster;
 struct recorder;
 struct watchdog;
 struct disk;
+struct audit_refusals;
 
 struct gateway {
     struct ng_host
@@ -44,12 +45,13 @@ struct gateway {
     struct keys *keys;         /* keys.h */
     /* Keys that were not revoked, expired or not; NULL: there is no table of keys. */
     const atomic_size_t *active_keys;
-    struct cluster *cluster;   /* cluster.h; NULL where there is no store */
-    struct quota *buffered;    /* bytes of bodies, by agent: limits.buffered */
-    struct quota *streams;     /* quota.h: streams by agent: limits.streams */
-    struct disk *disk;         /* disk.h; NULL where there is no store */
-    struct timers *timers;     /* deadlines of calls */
-    struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
+    struct cluster *cluster;         /* cluster.h; NULL where there is no store */
+    struct quota *buffered;          /* bytes of bodies, by agent: limits.buffered */
+    struct quota *streams;           /* quota.h: streams by agent: limits.streams */
+    struct disk *disk;               /* disk.h; NULL where there is no store */
+    struct timers *timers;           /* deadlines of calls */
+    struct audit_refusals *refusals; /* audit_refusals.h; NULL where nothing runs */
+    struct watchdog *watchdog;       /* watchdog.h; NULL where nothing runs */
     struct buf left_out; /* names of plugins left out for their crashes; made at the start */
     struct module **modules;
     size_t module_count;

@@ -27,5 +27,7 @@ void config_apply_log(const struct config *config)
         log_set_format(str_is(format, "json") ? LOG_JSON : LOG_TEXT);
     }
     log_set_switch(LOG_ACCESS, config_bool(config, "log.access"));
-    log_set_switch(LOG_AUDIT, config_bool(config, "log.audit"));
+    struct ng_str audit = config_text(config, "log.audit");
+    log_set_switch(LOG_AUDIT, str_is(audit, "true") || str_is(audit, "reads"));
+    log_set_switch(LOG_AUDIT_READS, str_is(audit, "reads"));
 }

@@ -112,10 +112,10 @@ const struct ng_option gateway_options[] = {
          "Format of the log on stderr. Default: text on a terminal, otherwise json."),
     PLAIN("log.access", BOOL, "false",
           "true: the log has one line per HTTP request (without its query)."),
-    PLAIN("log.audit", BOOL, NULL,
-          "true: the log has one line per call that changes something, tries to, or is "
-          "refused: caller, its address, action, documents and revisions, outcome. Default: "
-          "true once the gateway has a key."),
+    TEXT("log.audit", NULL, "true false reads",
+         "true: the log has one line per call that changes something, tries to, or is "
+         "refused: caller, its address, action, documents and revisions, outcome. reads: also "
+         "per call that only reads. Default: true once the gateway has a key."),
 };
 
 const size_t gateway_option_count = NG_COUNT(gateway_options);

@@ -2,6 +2,8 @@
 /* audit.c - the audit log: the calls that have a line, and the text of it. */
 #include "audit.h"
 
+#include "audit_refusals.h"
+#include "core/base/clock.h"
 #include "core/base/log_record.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -9,11 +11,52 @@
 #include "core/call/key.h"
 #include "core/call/plugin.h"
 
-/* Refused because of the caller, not because of the request. */
-static bool is_refusal(int rc)
+#define ASKED_NAME_MAX 128
+
+/* Documents and resources that a caller may not see are answered as if they were not there. */
+static bool may_hide(const struct call *call)
 {
-    return rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERUN ||
-           rc == NG_EUNAUTHENTICATED || rc == NG_ERATE;
+    return call->tool == NULL || call->tool->plugin->desc.collection_count > 0;
+}
+
+/* Refused because of the caller and what it may reach, not because of the request's form. */
+static bool is_refusal(const struct call *call, int rc)
+{
+    if (rc == NG_OK || rc == NG_ENOTCONFIGURED) {
+        return false;
+    }
+    int status = call_error_status(call, rc);
+    bool limited = call->key != NULL && !call->caller.all_spaces;
+    bool strange_uri = call->tool == NULL && rc == NG_EINVAL; /* no resource has such a URI */
+    return status == 401 || status == 403 || status == 429 || rc == NG_EUNKNOWN_TOOL ||
+           (limited && (strange_uri || (status == 404 && may_hide(call))));
+}
+
+/* The tool by its name, or as it was asked for. */
+static struct ng_str asked_tool(const struct call *call)
+{
+    if (call->pub.tool.len > 0) {
+        return call->pub.tool;
+    }
+    return utf8_cut(call->tool_name, ASKED_NAME_MAX);
+}
+
+/* Of arguments that name what a tool works on, the first one that the call has. */
+static struct ng_str asked_target(const struct call *call)
+{
+    static const char *const names[] = {
+        "path", "notebook_id", "checkpoint_id", "notebook", "id", "uri", "name", "run",
+    };
+    if (call->target.data != NULL || !json_is(call->pub.args, NG_TYPE_OBJECT)) {
+        return call->target;
+    }
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        const struct ng_value *value = json_get(call->pub.args, names[i]);
+        if (json_is(value, NG_TYPE_STRING)) {
+            return value->text;
+        }
+    }
+    return call->target;
 }
 
 /* Which of a tool's operations it is, where the tool says that one argument decides it. */
@@ -48,22 +91,71 @@ static void add_changes(struct log_record *record, const struct call *call)
     }
 }
 
+/* Of the documents that it changed, if it did: a folder of notes has a space of its own. */
+static struct ng_str space_of(const struct call *call)
+{
+    if (call->changes != NULL) {
+        return call->changes->space;
+    }
+    return call->caller.space;
+}
+
+/* 0: no line is due. */
+static unsigned count_refusal(const struct call *call, const char *outcome)
+{
+    struct ng_str tool = asked_tool(call);
+    struct audit_refusal refusal = {
+        .code = outcome,
+        .agent = call->caller.agent,
+        .key = call->key != NULL ? ng_str_of(call->key->id) : str_make(NULL, 0),
+        .remote = call->remote,
+        .tool = str_or(tool, str_make(NULL, 0)),
+        .method = tool.len == 0 ? call->method : str_make(NULL, 0),
+        .target = asked_target(call),
+    };
+    return audit_refusals_count(call->gateway->refusals, &refusal, clock_monotonic_ns());
+}
+
+/* Does a call that was not refused have a line? */
+static bool is_told(const struct call *call)
+{
+    bool reads = call->read_only && call->change_count == 0;
+    if (call->tool == NULL && !reads) {
+        return false; /* the gateway's own work */
+    }
+    return !reads ||
+           (log_switched_on(LOG_AUDIT_READS) && asked_tool(call).len + call->method.len > 0);
+}
+
 void audit_call(const struct call *call, int rc, int64_t took_ns)
 {
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
     const struct result *staged = &call->staged;
-    if (call->tool == NULL || (call->read_only && call->change_count == 0 && !is_refusal(rc))) {
+    const char *outcome = rc == NG_OK ? "ok" : call_error_name(call, rc);
+    struct ng_str tool = asked_tool(call);
+    bool refused = is_refusal(call, rc) && tool.len + call->method.len > 0;
+    unsigned count = 0;
+    if (refused) {
+        count = count_refusal(call, outcome);
+    }
+    if (refused ? count == 0 : !is_told(call)) {
         return;
     }
-    const char *outcome = "ok";
-    if (rc != NG_OK) {
-        outcome = call_error_name(call, rc);
-    }
     log_record_begin(&record, LOG_AUDIT);
-    log_record_text(&record, "tool", call->pub.tool);
-    log_record_text(&record, "operation", operation(call));
+    log_record_text(&record, "tool", str_or(tool, str_make(NULL, 0)));
+    if (tool.len == 0) {
+        log_record_text(&record, "method", call->method);
+    } else if (call->tool != NULL) {
+        log_record_text(&record, "operation", operation(call));
+    }
     log_record_text(&record, "outcome", ng_str_of(outcome));
+    if (refused) {
+        log_record_int(&record, "count", count);
+    }
+    if (refused || call->read_only) {
+        log_record_text(&record, "target", asked_target(call));
+    }
     if (rc != staged->rc) {
         log_record_text(&record, "ended", ng_str_of(staged->code));
     }
@@ -76,7 +168,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     }
     log_record_text(&record, "remote", call->remote);
     log_record_text(&record, "client", utf8_cut(call->client, AUDIT_CLIENT_MAX));
-    log_record_text(&record, "space", caller->space);
+    log_record_text(&record, "space", space_of(call));
     log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
     log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
     log_record_ms(&record, "duration_ms", took_ns);
@@ -88,7 +180,9 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     log_record_text(&record, "request_id", caller->request_id);
     log_record_text(&record, "traceparent", caller->traceparent);
     add_changes(&record, call);
-    log_record_end(&record, "%.*s %s", (int)call->pub.tool.len, call->pub.tool.data, outcome);
+    char asked[ASKED_NAME_MAX * 2];
+    log_record_shown(asked, sizeof(asked), tool.len > 0 ? tool : call->method);
+    log_record_end(&record, "%s %s", asked, outcome);
 }
 
 void audit_event(const struct audit_event *event)

@@ -3,9 +3,11 @@
  * audit.h - the audit log (log.audit; where that is not set, once there is a key): caller,
  * tool, documents and outcome of each change.
  *
- * One line for each call that changes something, tries to, or is refused; and for keys,
- * reloads and callers that were turned away. Names, ids and revisions only: never a document's
- * content, never a key.
+ * One line for each call that changes something or tries to; with log.audit: reads also for
+ * one that only reads. Refused calls have a line a second for each agent and error code
+ * (audit_refusals.h), with what was asked as `target`. Lines of their own have keys, reloads
+ * and callers that were turned away. Names, ids and revisions only: never a document's content,
+ * never a key.
  */
 #ifndef NOTEGATE_CORE_AUDIT_H
 #define NOTEGATE_CORE_AUDIT_H

@@ -3,6 +3,7 @@
  * rate. */
 #include "dispatch_allow.h"
 
+#include "audit.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
@@ -285,6 +286,7 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
     int rc = dispatch_pick_space(call, tool);
     if (rc == NG_EFORBIDDEN) {
         space = call->caller.space;
+        call->target = space;
         return call_fail(call, rc, "the caller's key does not allow the space \"%.*s\"",
                          (int)space.len, space.data);
     }
@@ -320,6 +322,9 @@ int dispatch_take_rate(struct call *call)
         metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
         call_complete_result(call);
         call->final = call->staged;
+        if (call_is_audited(call->gateway)) {
+            audit_call(call, rc, 0);
+        }
     }
     return rc;
 }

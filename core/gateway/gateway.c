@@ -14,6 +14,7 @@
 #include "core/call/quota.h"
 #include "core/cluster/cluster.h"
 #include "core/config/config.h"
+#include "core/dispatch/audit_refusals.h"
 #include "core/dispatch/dispatch.h"
 #include "core/dispatch/record.h"
 #include "core/dispatch/timers.h"
@@ -228,6 +229,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
 static void gateway_upkeep(void *user)
 {
     struct gateway *gateway = user;
+    audit_refusals_tell(gateway->refusals);
     if (atomic_load(&gateway->stopping) || atomic_exchange(&gateway->upkeep_runs, true)) {
         return;
     }
@@ -348,7 +350,8 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         gateway->timers = timers_new(gateway_upkeep, gateway, GATEWAY_UPKEEP_MS);
-        rc = gateway->timers != NULL ? NG_OK : NG_EINTERNAL;
+        gateway->refusals = audit_refusals_new();
+        rc = gateway->timers != NULL && gateway->refusals != NULL ? NG_OK : NG_EINTERNAL;
     }
     if (rc == NG_OK) {
         rc = gateway_step(gateway, open_store, &backend->desc.documents, error);
@@ -465,6 +468,7 @@ void gateway_close(struct gateway *gateway)
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* after the store, which calls its watcher */
     timers_free(gateway->timers);
+    audit_refusals_free(gateway->refusals);
     watchdog_free(gateway->watchdog);
     disk_close(gateway->disk);
     registry_free(gateway->registry);

@@ -368,8 +368,7 @@ static void txn_note(struct store_txn *txn)
             store_collection(txn->store, doc->change->key.collection);
         if (doc->next != NULL && collection != NULL &&
             (collection->flags & NG_COLLECTION_QUIET) == 0) {
-            call_note_change(txn->call, doc->change->key.collection, doc->change->key.id,
-                             doc->next->doc.revision);
+            call_note_change(txn->call, &doc->change->key, doc->next->doc.revision);
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */
