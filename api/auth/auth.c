@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/run_as.h"
+#include "core/base/files/trust.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
@@ -21,6 +24,7 @@
 #define AGENT_DEFAULT "local"
 
 #define SHOWN_MAX 80
+#define AUTH_HINT_MAX 1024
 
 static const char hint_key[] =
     "Add a key with: notegate key add NAME, and send it as Authorization: Bearer ng_...";
@@ -31,17 +35,39 @@ static const char hint_key[] =
 static const char hint_other_key[] = "Keys are added with: notegate key add NAME. A key that "
                                      "was lost or has expired cannot be restored: add another";
 
+static const char hint_no_keys[] = "Leave the key out: this gateway has none.";
+
 static const char bearer[] = "Bearer";
 static const char key_prefix[] = "ng_";
 
 struct auth {
     struct gateway *gateway;
     enum auth_mode mode;
-    bool is_public; /* it listens where other machines can reach it */
+    bool is_public;               /* it listens where other machines can reach it */
+    char hint_own[AUTH_HINT_MAX]; /* for users of this machine: names store and user */
     /* Refusals in the log: how many in this second, and how many were left out. */
     _Atomic int64_t log_second;
     atomic_uint log_lines, log_left_out;
 };
+
+/* The command for another user of this machine, whose own store is none of this gateway. */
+static void make_own_hint(struct auth *auth)
+{
+    struct buf command;
+    struct buf hint;
+    buf_init(&command, AUTH_HINT_MAX);
+    buf_init(&hint, AUTH_HINT_MAX - 1);
+    (void)run_as_add_program(&command);
+    (void)buf_add_c(&command, " key add NAME --data-dir ");
+    (void)trust_add_word(&command, text_or(auth->gateway->data_dir, "DIR"));
+    (void)buf_add_c(&hint, "Add a key with: ");
+    (void)run_as_add_for_others(&hint, geteuid(), buf_cstr(&command));
+    (void)buf_add_c(&hint, ", and send it as Authorization: Bearer ng_...");
+    (void)snprintf(auth->hint_own, sizeof(auth->hint_own), "%s",
+                   hint.rc == NG_OK ? buf_cstr(&hint) : hint_key);
+    buf_done(&command);
+    buf_done(&hint);
+}
 
 int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
 {
@@ -64,6 +90,7 @@ int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
     }
     auth->mode = (enum auth_mode)mode;
     auth->gateway = gateway;
+    make_own_hint(auth);
     *ret = auth;
     return NG_OK;
 }
@@ -214,7 +241,9 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
     }
     *ret = keys_find(auth->gateway->keys, token, &why);
     if (*ret == NULL) {
-        (void)refuse(refusal, NG_EUNAUTHENTICATED, hint_other_key, "%s", why);
+        (void)refuse(refusal, NG_EUNAUTHENTICATED,
+                     gateway_has_keys(auth->gateway) ? hint_other_key : hint_no_keys, "%s",
+                     why);
         refusal->bad_token = true;
         return refusal->rc;
     }
@@ -302,7 +331,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     }
     if (!connection->is_own_user) {
         return refuse(
-            refusal, NG_EUNAUTHENTICATED, hint_key,
+            refusal, NG_EUNAUTHENTICATED, auth->hint_own,
             "While this gateway has no keys, it answers only programs of its own user");
     }
     return NG_OK;

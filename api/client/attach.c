@@ -16,18 +16,24 @@
 
 #include "client_load.h"
 #include "core/base/clock.h"
+#include "core/base/files/run_as.h"
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/gateway/gateway_open.h"
 #include "core/module/loader.h"
 #include "core/store/store.h"
+#include "other_gateway.h"
 
 #define ATTACH_ERROR_MAX ((size_t)64 * 1024)
 /* While waiting for a data directory: how often to look. */
 #define ATTACH_POLL_NS 20000000L
 #define ATTACH_PATH_MAX 4096
 #define ATTACH_PASSWD_MAX 4096
+#define ATTACH_NAME_MAX 64
+/* The user of the package's service. */
+#define ATTACH_SERVICE_USER "notegate"
 /* As the backend calls it; a test compares. */
 #define ATTACH_SQLITE_FILE "notegate.db"
 /* At the end: for a call that was answered before its tool came back. */
@@ -146,12 +152,47 @@ static int attach_check_passed(struct attach *attach)
         attach_has_file(attach, NOTEGATE_LOCK_NAME)) {
         return COMMAND_OK;
     }
+    struct buf again;
+    struct stat info;
+    struct passwd entry;
+    struct passwd *service = NULL;
+    char text[ATTACH_PASSWD_MAX];
+    uid_t user = stat(passed, &info) == 0 ? info.st_uid : 0;
+    if (getpwnam_r(ATTACH_SERVICE_USER, &entry, text, sizeof(text), &service) == 0 &&
+        service != NULL) {
+        user = service->pw_uid;
+    }
+    buf_init(&again, ATTACH_ERROR_MAX);
+    (void)run_as_add_again(&again, user);
     command_error("this machine's gateway is configured in %s, which this user may not read; "
-                  "run this as its user: sudo -u notegate notegate ..., or name a data "
-                  "directory of your own with --data-dir, or a configuration with --config",
-                  passed);
+                  "run this as its user: %s, or name a data directory of your own with "
+                  "--data-dir, or a configuration with --config",
+                  passed, buf_cstr(&again));
+    buf_done(&again);
     attach_done(attach);
     return COMMAND_FAILED;
+}
+
+/*
+ * This data directory is the default, and another gateway answers at the configured address: the
+ * command is told so. A key would be unknown to that gateway: true, refused.
+ */
+static bool attach_meets_other(const struct command_line *line, const struct attach *attach)
+{
+    struct buf hint;
+    struct ng_str listen = config_text(attach->config, "listen");
+    bool is_key = strcmp(line->command->name, "key") == 0;
+    buf_init(&hint, ATTACH_ERROR_MAX);
+    bool other = other_gateway_answers(listen, &hint);
+    if (other) {
+        command_error("another gateway answers at %.*s, and its data directory is not %s%s%s%s",
+                      (int)listen.len, listen.data, attach->data_dir,
+                      is_key ? ", so it would not know this key"
+                             : ", which this command works on",
+                      text_if(hint.len > 0, ". That gateway says: "), buf_cstr(&hint));
+    }
+    buf_done(&hint);
+    return other && is_key;
 }
 
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
@@ -165,6 +206,11 @@ int attach_find(struct command_line *line, struct attach *ret, bool *ret_running
         return rc;
     }
     *ret_running = attach_is_served(ret);
+    if (!*ret_running && !config_is_set(ret->config, "data_dir") &&
+        attach_meets_other(line, ret)) {
+        attach_done(ret);
+        return COMMAND_FAILED;
+    }
     if (*ret_running && attach_load_client(ret) != NG_OK) {
         attach_done(ret);
         return COMMAND_FAILED;
@@ -249,22 +295,20 @@ static int attach_refuse_empty(struct attach *attach)
 int attach_check_owner(const struct attach *attach)
 {
     struct stat info;
-    struct passwd entry;
-    struct passwd *found = NULL;
-    char text[ATTACH_PASSWD_MAX];
+    struct buf again;
+    char owner[ATTACH_NAME_MAX];
     if (stat(attach->data_dir, &info) != 0 || info.st_uid == geteuid()) {
         return COMMAND_OK;
     }
-    bool named =
-        getpwuid_r(info.st_uid, &entry, text, sizeof(text), &found) == 0 && found != NULL;
-    char number[16];
-    (void)snprintf(number, sizeof(number), "#%lu", (unsigned long)info.st_uid);
+    trust_user_name(info.st_uid, owner, sizeof(owner));
+    buf_init(&again, ATTACH_ERROR_MAX);
+    (void)run_as_add_again(&again, info.st_uid);
     bool enters = access(attach->data_dir, X_OK) == 0;
-    command_error("the data directory %s belongs to user %s%s; run this as that user: "
-                  "sudo -u '%s' notegate ...",
-                  attach->data_dir, named ? found->pw_name : number,
+    command_error("the data directory %s belongs to user %s%s; run this as that user: %s",
+                  attach->data_dir, owner,
                   enters ? " and no gateway serves it" : ", and only that user may enter it",
-                  named ? found->pw_name : number);
+                  buf_cstr(&again));
+    buf_done(&again);
     return COMMAND_FAILED;
 }
 
@@ -274,7 +318,7 @@ static bool attach_uses(struct ng_str key)
     return str_is(key, "data_dir") || str_starts(key, ng_str_of("log."));
 }
 
-void attach_warn_unused(const struct command_line *line)
+int attach_refuse_unused(const struct command_line *line, struct attach *attach)
 {
     struct buf keys;
     buf_init(&keys, ATTACH_ERROR_MAX);
@@ -284,12 +328,17 @@ void attach_warn_unused(const struct command_line *line)
             buf_printf(&keys, "%s%.*s", text_if(keys.len > 0, ", "), (int)key.len, key.data);
         }
     }
+    int rc = COMMAND_OK;
     if (keys.len > 0) {
-        command_error("the gateway that runs has its own configuration; without effect here: "
-                      "%s",
-                      buf_cstr(&keys));
+        rc = command_usage(line,
+                           "a gateway serves %s and has its own configuration, so this command "
+                           "cannot set: %s. Leave that out, or name another data directory "
+                           "with --data-dir",
+                           attach->data_dir, buf_cstr(&keys));
+        attach_done(attach);
     }
     buf_done(&keys);
+    return rc;
 }
 
 int attach_open(struct command_line *line, struct attach *ret)
@@ -299,7 +348,7 @@ int attach_open(struct command_line *line, struct attach *ret)
     bool running = false;
     int rc = attach_find(line, ret, &running);
     if (rc == COMMAND_OK && running) {
-        attach_warn_unused(line);
+        return attach_refuse_unused(line, ret);
     }
     if (rc != COMMAND_OK || running) {
         return rc;
@@ -327,7 +376,10 @@ int attach_open(struct command_line *line, struct attach *ret)
         /* The holder of the directory may be a gateway that is starting. */
         if (attach_is_served(ret)) {
             rc = attach_load_client(ret);
-            attach_warn_unused(line);
+            if (rc == NG_OK) {
+                buf_done(&error);
+                return attach_refuse_unused(line, ret);
+            }
             break;
         }
         const struct timespec pause = {0, ATTACH_POLL_NS};

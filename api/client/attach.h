@@ -50,8 +50,9 @@ bool attach_is_own(const struct attach *attach);
  */
 int attach_check_owner(const struct attach *attach);
 void attach_done(struct attach *attach);
-/* Warns of options that only a gateway of the command's own would have followed. */
-void attach_warn_unused(const struct command_line *line);
+/* A gateway serves: refuses options that only one of the command's own would follow.
+ * COMMAND_OK; or COMMAND_USAGE after a message, and attach_done(). */
+int attach_refuse_unused(const struct command_line *line, struct attach *attach);
 
 /* One request to the running gateway, whose answer of status 200 is added to `out`. NG_OK, or a
  * failure after a message. */

@@ -57,10 +57,7 @@ check_line(struct check *check, bool ok, const char *what, const char *format, .
     va_end(args);
     bool whole = text.rc != NG_EINTERNAL;
     ok = ok && whole;
-    const char *told = "out of memory for the report";
-    if (whole) {
-        told = buf_cstr(&text);
-    }
+    const char *told = whole ? buf_cstr(&text) : "out of memory for the report";
     check->failed = check->failed || !ok;
     if (line_has(check->line, LINE_JSON)) {
         json_object(&check->writer);
@@ -288,10 +285,12 @@ static void check_served_runners(struct check *check)
     const struct ng_value *body = NULL;
     arena_init(&arena, CHECK_KEYS_MAX);
     buf_init(&text, CHECK_ERROR_MAX);
+    struct stat info;
+    uid_t user = stat(check->attach.data_dir, &info) == 0 ? info.st_uid : geteuid();
     bool told =
         attach_request(&check->attach, &request, &answer) == NG_OK && answer.status == 200 &&
         json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK &&
-        keys_listed_runners(&arena, json_get(body, "keys"), &text) == NG_OK;
+        keys_listed_runners(&arena, json_get(body, "keys"), user, &text) == NG_OK;
     check_line(check, told, "run code", "%s",
                told ? buf_cstr(&text) : "the gateway does not show its keys");
     attach_answer_done(&answer);

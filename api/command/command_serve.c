@@ -392,6 +392,12 @@ static int serve_settle(struct serve *serve, const struct attach *attach)
     if (rc != COMMAND_OK) {
         return rc;
     }
+    if (gateway_make_private(attach->data_dir)) {
+        log_write(
+            NG_LOG_INFO, "serve",
+            "the data directory %s was empty and open to other users: its mode is 0700 now",
+            attach->data_dir);
+    }
     buf_init(&error, SERVE_ERROR_MAX);
     rc = gateway_check_data_dir(attach->data_dir, &error);
     if (rc != NG_OK) {

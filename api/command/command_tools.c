@@ -151,10 +151,15 @@ static int tools_print(struct tools *tools, bool text)
     if (attach_find(tools->line, &tools->attach, &running) != COMMAND_OK) {
         return COMMAND_FAILED;
     }
+    if (running) {
+        int refused = attach_refuse_unused(tools->line, &tools->attach);
+        if (refused != COMMAND_OK) {
+            return refused;
+        }
+    }
     buf_init(&tools->out, TOOL_FORMATS_MAX);
     int rc;
     if (running) {
-        attach_warn_unused(tools->line);
         rc = tools_from_gateway(tools);
     } else {
         rc = tools_open(tools);

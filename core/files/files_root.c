@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "files_state.h"
 
 #define FILES_SPACE_DEFAULT "shared"
+#define FILES_USER_MAX 64
 
 void files_close_fd(int *fd)
 {
@@ -46,6 +48,20 @@ void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_st
     }
 }
 
+/* Often a folder in a home, which is closed to the gateway's user. */
+static int fail_closed_root(struct call *call, const char *path)
+{
+    char user[FILES_USER_MAX];
+    trust_user_name(geteuid(), user, sizeof(user));
+    return call_fail(
+        call, NG_EFORBIDDEN,
+        "The root %s cannot be opened: user %s, as which the gateway runs, may not "
+        "enter it or a folder above it. Make a folder for it, such as `install -d "
+        "-o %s /srv/notegate`, and name that, or start the gateway as another "
+        "user.",
+        path, user, user + (user[0] == '#'));
+}
+
 static int files_open_folder(struct call *call, struct file_root *root)
 {
     const char *doing = root->owner != NULL ? "open the folder" : "open the root";
@@ -61,6 +77,9 @@ static int files_open_folder(struct call *call, struct file_root *root)
                              root->path);
         }
         int rc = files_fail_os(call, error, doing, ng_str_of(root->path));
+        if (root->owner == NULL && error == EACCES) {
+            rc = fail_closed_root(call, root->path);
+        }
         return error == ENOENT || error == ENOTDIR ? NG_ENOTFOUND : rc;
     }
     return NG_OK;

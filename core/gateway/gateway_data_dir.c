@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gateway_data_dir.c - the data directory: its path, its permissions, and the lock of its
  * owner. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/run_as.h"
 #include "core/base/files/trust.h"
 #include "core/base/log.h"
 #include "core/base/minmax.h"
@@ -62,6 +64,28 @@ static int refuse_data_dir(const char *data_dir, struct buf *error)
     return NG_EFORBIDDEN;
 }
 
+static bool is_empty_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    size_t entries = 0;
+    if (folder == NULL) {
+        return false;
+    }
+    while (entries <= 2 && readdir(folder) != NULL) {
+        entries++;
+    }
+    (void)closedir(folder);
+    return entries <= 2; /* . and .. */
+}
+
+bool gateway_make_private(const char *data_dir)
+{
+    struct stat info;
+    return stat(data_dir, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+           (info.st_mode & (S_IRWXG | S_IRWXO)) != 0 && is_empty_folder(data_dir) &&
+           chmod(data_dir, S_IRWXU) == 0;
+}
+
 int gateway_check_data_dir(const char *data_dir, struct buf *error)
 {
     char reason[GATEWAY_ERRNO_TEXT];
@@ -80,13 +104,10 @@ int gateway_check_data_dir(const char *data_dir, struct buf *error)
     }
     if (info.st_uid != geteuid()) {
         trust_user_name(info.st_uid, owner, sizeof(owner));
-        buf_printf(error, "%s belongs to user %s; run this as that user: sudo -u ", data_dir,
-                   owner);
-        trust_add_word(error, owner);
-        buf_add_c(error, " notegate ..., or give it to this one: `chown -Rh ");
-        trust_user_name(geteuid(), owner, sizeof(owner));
-        buf_printf(error, "%s ", owner + (owner[0] == '#'));
-        return refuse_data_dir(data_dir, error);
+        buf_printf(error, "%s belongs to user %s; run this as that user: ", data_dir, owner);
+        (void)run_as_add_again(error, info.st_uid);
+        buf_add_c(error, ", or choose another with --data-dir");
+        return NG_EFORBIDDEN;
     }
     if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         buf_printf(error, "%s has mode %04o: other users can get in; do `chmod 700 ", data_dir,

@@ -19,6 +19,9 @@ int gateway_lock_data_dir(const char *data_dir, int64_t wait_ms, int *ret_fd,
 /* The configured data directory, made with mode 0700 if `make`. To be freed. */
 char *gateway_data_dir(const struct config *config, bool make, struct buf *error);
 
+/* Gives an empty data directory of this user the mode 0700. True: it had another one. */
+bool gateway_make_private(const char *data_dir);
+
 /* Checks that the data directory belongs to this user and is closed to other users. NG_OK also
  * if it does not exist yet. NG_EFORBIDDEN, NG_EUNAVAILABLE: `error` has the reason and a way
  * out. */

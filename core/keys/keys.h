@@ -108,7 +108,9 @@ void key_print(const struct key *key, struct ng_writer *writer);
 bool keys_run_matters(const struct gateway *gateway);
 /* "ada (k3j2...), bob (...) may run code, as user 1000": the live keys with that permission. */
 int keys_runners(struct keys *keys, struct call *call, struct buf *out);
-/* The same sentence about the list of keys that GET /v1/keys?all=true returns. */
-int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out);
+/* The same sentence about the list of keys that GET /v1/keys?all=true returns, for a gateway
+ * that runs as `user`. */
+int keys_listed_runners(struct arena *arena, const struct ng_value *list, uid_t user,
+                        struct buf *out);
 
 #endif

@@ -29,7 +29,8 @@ bool keys_run_matters(const struct gateway *gateway)
 }
 
 /* open: no key is needed. */
-static int write_runners(const struct runner *list, size_t count, bool open, struct buf *out)
+static int write_runners(const struct runner *list, size_t count, bool open, uid_t user,
+                         struct buf *out)
 {
     if (count == 0 && open) {
         (void)buf_add_c(out, "no key exists: every program of the gateway's own user");
@@ -45,7 +46,7 @@ static int write_runners(const struct runner *list, size_t count, bool open, str
     }
     (void)buf_add_c(out, " may run code");
     if (open || count > 0) {
-        (void)buf_printf(out, ", as user %ld", (long)geteuid());
+        (void)buf_printf(out, ", as user %ld", (long)user);
     }
     return out->rc;
 }
@@ -69,10 +70,11 @@ int keys_runners(struct keys *keys, struct call *call, struct buf *out)
             list[found++].id = ng_str_of(all[i]->id);
         }
     }
-    return write_runners(list, found, keys_active(keys) == 0, out);
+    return write_runners(list, found, keys_active(keys) == 0, geteuid(), out);
 }
 
-int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct buf *out)
+int keys_listed_runners(struct arena *arena, const struct ng_value *list, uid_t user,
+                        struct buf *out)
 {
     size_t count = 0;
     bool open = true;
@@ -92,5 +94,5 @@ int keys_listed_runners(struct arena *arena, const struct ng_value *list, struct
             runners[count++].id = json_get_text(key, "id");
         }
     }
-    return write_runners(runners, count, open, out);
+    return write_runners(runners, count, open, user, out);
 }

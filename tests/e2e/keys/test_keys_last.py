@@ -189,7 +189,7 @@ def test_without_keys_nothing_is_at_stake(tmp_path, running):
     add(data, "ada")
     gateway = Gateway(data, sets=[PLUGINS, "auth=off"]) if running else None
     try:
-        done = notegate(data, "key", "revoke", "ada", "--set", "auth=off")
+        done = notegate(data, "key", "revoke", "ada", *(() if running else ("--set", "auth=off")))
         assert done.returncode == 0 and "1 key revoked" in done.stdout
     finally:
         assert gateway is None or gateway.stop() == 0

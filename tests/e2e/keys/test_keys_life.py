@@ -21,7 +21,8 @@ def test_the_first_key_closes_and_the_last_opens(start):
     gateway = start(sets=[PLUGINS])
     assert gateway.call("notebook", READ).status_code == 200
     none = gateway.client.get("/v1/tools", headers=bearer("ng_" + "a" * 12 + "_" + "b" * 43))
-    assert "has no keys" in refused(none, 401, "UNAUTHENTICATED")["message"]
+    body = refused(none, 401, "UNAUTHENTICATED")
+    assert "has no keys" in body["message"] and body["hint"] == "Leave the key out: this gateway has none."
     # Some clients always send an Authorization header that is no key of ours.
     assert gateway.client.get("/v1/tools", headers={"Authorization": "Bearer dummy"}).status_code == 200
     key = add(gateway.data_dir, "ada")

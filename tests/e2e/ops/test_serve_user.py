@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The user that serves, the data directory it serves from, and the folders that it was named."""
 
+import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -72,6 +74,7 @@ def test_root_is_its_owner_still(as_nobody):
     done = notegate("call", "notebook", "mode=create", "name=x", "newStr=1", *data)
     assert done.returncode == 0, done.stderr
     assert "0 in force" not in notegate("check", *data).stderr
+    assert f"may run code, as user {NOBODY}" in notegate("check", *data).stdout
     assert notegate("key", "list", *data).returncode == 0
     assert notegate("verify", *data).returncode == 0
     assert as_nobody.call("notebook", {"mode": "list"}).status_code == 200
@@ -219,12 +222,14 @@ def test_a_directory_that_others_get_into(top):
     data = top / "it is here"
     for mode in (0o755, 0o770, 0o777, 0o701):
         data.mkdir()
+        (data / "own").touch()
         data.chmod(mode)
         said = refused("--data-dir", data)
         assert f"mode {mode:04o}" in said and f"do `chmod 700 '{data}'`" in said, said
         checked = notegate("check", "--data-dir", data)
         assert checked.returncode == 1 and f"chmod 700 '{data}'" in checked.stdout
-        assert list(data.iterdir()) == []
+        assert list(data.iterdir()) == [data / "own"]
+        (data / "own").unlink()
         data.rmdir()
 
 
@@ -234,7 +239,7 @@ def test_a_directory_of_another_user(top):
     data.mkdir(mode=0o700)
     os.chown(data, NOBODY, NOBODY)
     said = refused("--data-dir", data)
-    assert "belongs to user nobody" in said and "sudo -u nobody" in said
+    assert "belongs to user nobody" in said and "`runuser -u nobody -- " in said and "chown" not in said
     assert list(data.iterdir()) == []
 
 
@@ -290,3 +295,87 @@ def test_a_reload_makes_no_root(start, tmp_path):
     answer = running.client.post("/v1/reload")
     assert answer.status_code != 200 and "is not there" in answer.text
     assert not typo.exists()
+
+
+def test_an_empty_directory_is_made_private(top):
+    data = top / "data"
+    data.mkdir(mode=0o755)
+    gateway = Gateway(data)
+    try:
+        assert gateway.logged(f"the data directory {data} was empty", "its mode is 0700 now")
+        assert data.stat().st_mode & 0o777 == 0o700
+    finally:
+        assert gateway.stop() == 0
+
+
+# ---- the one right next step ----
+
+
+OTHER_USER = 2
+ASK = """
+import sys, urllib.error, urllib.request
+try:
+    print(urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/v1/tools", headers=dict([a.split(": ") for a in sys.argv[2:]]))).read().decode())
+except urllib.error.HTTPError as error:
+    print(error.read().decode())
+"""
+
+
+def ask(url, *headers):
+    """What another user of the machine is answered."""
+    return json.loads(subprocess.run(["/usr/bin/python3", "-c", ASK, url, *headers], user=OTHER_USER, group=OTHER_USER, cwd="/",
+                                     capture_output=True, text=True, timeout=TIMEOUT, check=True, env={}).stdout)
+
+
+def as_printed(text):
+    """Runs the command that a text has in backquotes, with NAME filled in."""
+    command = re.search(r"`([^`]+)`", text).group(1).replace("NAME", "guest")
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=TIMEOUT, env=environment(), cwd="/", check=False)
+
+
+@needs_root
+def test_another_user_is_told_how_to_get_a_key(as_nobody):
+    answer = ask(as_nobody.url)
+    assert "only programs of its own user" in answer["message"] and f"--data-dir {as_nobody.data_dir}`" in answer["hint"]
+    made = as_printed(answer["hint"])
+    assert made.returncode == 0, made
+    assert any(tool["name"] == "notebook" for tool in ask(as_nobody.url, f"Authorization: Bearer {made.stdout.strip()}")["tools"])
+
+
+@needs_root
+def test_a_command_says_that_another_gateway_answers(top):
+    gateway = Gateway(top / "data")
+    address = gateway.url.removeprefix("http://")
+
+    def other(*words):
+        return subprocess.run([binary(), *map(str, words), "--listen", address], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment() | {"HOME": str(top / "home")}, user=OTHER_USER, group=OTHER_USER, cwd="/", check=False)
+
+    try:
+        said = f"another gateway answers at {address}, and its data directory is not {top}/home/.local/share/notegate"
+        for words in (["add", "ann"], ["list"]):
+            done = other("key", *words)
+            assert done.returncode == 1 and said in done.stderr and "would not know this key" in done.stderr, done
+        made = as_printed(done.stderr.split("That gateway says: ")[1])
+        assert made.returncode == 0 and made.stdout.startswith("ng_"), made
+        done = other("tools")
+        assert done.returncode == 0 and said in done.stderr, done
+        assert not (top / "home").exists()
+        # A data directory that is named is the one that is meant.
+        done = notegate("key", "add", "ann", "--listen", address, "--data-dir", top / "named")
+        assert done.returncode == 0 and "another gateway" not in done.stderr, done
+    finally:
+        assert gateway.stop() == 0
+
+
+@needs_root
+def test_a_root_in_a_closed_home(top):
+    home = top / "home"
+    (home / "project").mkdir(parents=True)
+    home.chmod(0o700)
+    said = refused("--user", "nobody", "--data-dir", top / "data", "--root", home / "project")
+    assert f"The root {home}/project cannot be opened: user nobody" in said
+    made = as_printed(said.replace("/srv/notegate", str(top / "srv")))
+    assert made.returncode == 0, made
+    gateway = Gateway(top / "data", args=["--user", "nobody", "--root", top / "srv"], cwd=top)
+    assert gateway.stop() == 0

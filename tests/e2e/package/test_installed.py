@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 from conftest import SOURCE, binary
@@ -71,7 +72,13 @@ def meets(machine, user, cwd, command, number):
 
 def refused(machine, user, cwd, command):
     done = machine.command(user, re.sub(r"backup \S+", f"backup /tmp/{user}-refused", command), cwd, status=1)
-    assert "sudo -u notegate notegate ..." in done.stderr or "sudo -u 'notegate' notegate ..." in done.stderr, f"{command}\n{done}"
+    said = re.search(r"`((?:sudo|runuser) -u notegate (?:-- )?notegate [^`]+)`", done.stderr)
+    assert said, f"{command}\n{done}"
+    if user == "root":
+        assert said.group(1).startswith("runuser")
+        machine.command("root", said.group(1).replace("/tmp/root-refused", f"/tmp/as-printed-{time.monotonic_ns()}"), cwd)
+    else:
+        assert said.group(1).startswith("sudo")
 
 
 def restore_refused(machine, running):
@@ -79,7 +86,7 @@ def restore_refused(machine, running):
     machine.command("notegate", "notegate backup /tmp/for-restore --force")
     for user in ("notegate", "root"):
         done = machine.command(user, "cat /tmp/for-restore >/tmp/as-$USER; notegate restore /tmp/as-$USER", status=1)
-        why = f"{DATA} is in use by process" if running else "store is not empty" if user == "notegate" else "sudo -u 'notegate' notegate ..."
+        why = f"{DATA} is in use by process" if running else "store is not empty" if user == "notegate" else "`runuser -u notegate -- notegate restore /tmp/as-root`"
         assert why in done.stderr, done
     machine.command("root", "rm /tmp/as-*")
 
