@@ -31,7 +31,7 @@ export PKG_CONFIG_PATH
 [ "$(pkg-config --variable=prefix notegate)" = "$prefix" ] || fail "notegate.pc has another prefix than the installation"
 flags=$(pkg-config --cflags notegate)
 [ -f "$prefix/share/man/man1/notegate.1" ] || fail "the man page is not installed"
-for installed in README.md api/guides/securing.md plugins/README.md backends/README.md examples/hello.c examples/ram.c; do
+for installed in README.md $(cd "$source" && echo api/guides/*.md) plugins/README.md backends/README.md examples/hello.c examples/ram.c; do
     [ -f "$prefix/share/doc/notegate/$installed" ] || fail "$installed is not installed"
 done
 [ -f "$prefix/share/bash-completion/completions/notegate" ] || fail "the completion is not installed"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The guides of api/guides: every command and snippet runs as it stands there (those in JavaScript and the inspector's in
-tests/mcp), and the table of rights is what the gateway does."""
+"""The guides of api/guides with keys: every command and snippet runs as it stands there (those in JavaScript and the
+inspector's in tests/mcp), and the table of rights is what the gateway does. The guides without keys: test_readme.py; that of
+the agents' notebook: test_agent_notebook_guide.py."""
 
 import asyncio
 import http.client
@@ -125,11 +126,20 @@ def test_securing(team):
     assert {"notebook", "fileEditor"} <= {tool["name"] for tool in team.curl(listing, team.keys["ada"])["tools"]}
     assert {tool["name"] for tool in team.curl(listing, team.keys["ci"])["tools"]} == {"notebook"}
     assert team.curl(listing, "ng_wrong")["code"] == "UNAUTHENTICATED"
+    # What the builder writes, the reviewer finds.
+    post = "curl -s https://notes.example.com:8420/v1/tools/{} -H \"Authorization: Bearer $NOTEGATE_KEY\" --json '{}'"
+    made = post.format("notebook_create", '{"collection": "pages", "title": "Plan", "content": "drone"}')
+    assert team.curl(made, team.keys["builder"])["result"]["status"] == "created"
+    found = team.curl(post.format("notebook_search", '{"query": "drone"}'), team.keys["reviewer"])
+    assert [entry["title"] for entry in found["result"]["results"]] == ["Plan"]
     # Another name for the same address is not served.
     other = listing.replace("notes.example.com", "evil.example").replace("8420", str(team.port))
     other = other.replace("curl -s", f"curl -sk --connect-to evil.example:{team.port}:127.0.0.1:{team.port}")
     assert json.loads(team.shell(other, NOTEGATE_KEY=team.keys["ada"]))["code"] == "FORBIDDEN"
     # Day to day.
+    shown = team.shell("notegate key list")
+    row = re.search(r"^\S+ +ci +.*$", shown, re.M).group(0)
+    assert shown.startswith("ID ") and " writer " in row and "the nightly build" in row
     checked = "notegate check | grep 'run code'"
     assert "no key may" in team.shell(checked)
     team.add_keys(next(text for text in shell if "--run" in text))
@@ -348,17 +358,37 @@ def test_a_generated_client(place):
 
 
 def test_curl(place):
-    assert "guide" in json.loads(place.shell(block(CLIENTS, "sh", "/v1/tools/notebook")))["result"]
-    text = block(CLIENTS, "sh", "/v1/events").replace("curl -sN", "curl -sN --max-time 120")
+    text = block(CLIENTS, "sh", "/v1/tools/notebook")
+    first = json.loads(place.shell(text))
+    assert "error" not in first, first
+    assert json.loads(place.shell(text)) == first
+    read = place.gateway.call("notebook", {"mode": "read"}, {**place.headers, "X-Notegate-Space": "shared"})
+    assert read.json()["result"].count("ada was here") == 1
+
+
+def test_events(place):
+    made = place.gateway.call("notebook", {"mode": "create", "name": "followed", "newStr": "x"}, place.headers)
+    assert made.status_code == 200
+    text = block(CLIENTS, "sh", "/v1/events").replace("curl -sN", f"curl -sN --max-time {TIMEOUT}")
     with subprocess.Popen(["bash", "-c", "exec " + place.text(text)], stdout=subprocess.PIPE, text=True, cwd=place.home,
                           env=place.environment()) as process:
-        assert eventually(lambda: '"notebooks"' in process.stdout.readline(), what="an event")
+        line = eventually(lambda: next((line for line in process.stdout if '"followed"' in line), None), what="an event")
         process.terminate()
+    assert set(json.loads(line.removeprefix("data: "))) == set(json.loads(block(CLIENTS, "json", '"seq"')))
+
+
+@pytest.mark.parametrize("form", ["openai", "openai-responses", "anthropic", "gemini", "mcp"])
+def test_formats(place, form):
+    assert f"`{form}`" in CLIENTS.read_text()
+    shown = json.loads(place.shell(block(CLIENTS, "sh", "format=anthropic").replace("anthropic", form)))
+    assert "fileEditor" in json.dumps(shown)
+    if form == "anthropic":
+        assert all(set(tool) == {"name", "description", "input_schema"} for tool in shown)
 
 
 def test_every_snippet_is_run():
     """Those above, and in tests/mcp those in JavaScript and the inspector's."""
-    assert len(blocks(CLIENTS, "sh")) == 5 and len(blocks(CLIENTS, "json")) == 3
+    assert len(blocks(CLIENTS, "sh")) == 6 and len(blocks(CLIENTS, "json")) == 4
     assert len(blocks(CLIENTS, "python")) == 7 and len(blocks(CLIENTS, "js")) == 2
     assert len(blocks(SECURING, "sh")) == 7 and len(blocks(SECURING, "yaml")) == 1
 

@@ -41,9 +41,9 @@ def with_package(machine, package):
 
 
 def documented():
-    """The commands of README and securing.md for administrators, each once, with values for their placeholders."""
+    """The commands of README and guides for administrators, each once, with values for their placeholders."""
     found = []
-    for page in ("README.md", "api/guides/securing.md"):
+    for page in ("README.md", *(f"api/guides/{name}.md" for name in ("securing", "configuration", "operating"))):
         text = (SOURCE / page).read_text()
         lines = "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)).splitlines()
         lines += re.findall(r"`((?:sudo )?(?:-u notegate )?notegate [^`]+)`", text)

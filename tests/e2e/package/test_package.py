@@ -65,7 +65,7 @@ def test_alerts_and_dashboard(root):
     """At the place that the guide names, and as the source's tests have checked them."""
     made = SOURCE / "packaging" / "prometheus"
     names = ["notegate.alerts.yaml", "notegate.dashboard.json"]
-    place = re.search(r"`/(\S*/prometheus)`", (root / "usr/share/doc/notegate/api/guides/securing.md").read_text()).group(1)
+    place = re.search(r"`/(\S*/prometheus)`", (root / "usr/share/doc/notegate/api/guides/operating.md").read_text()).group(1)
     assert sorted(path.name for path in (root / place).iterdir()) == names
     for name in names:
         assert (root / place / name).read_text() == (made / name).read_text()
@@ -75,7 +75,8 @@ def test_alerts_and_dashboard(root):
 def test_documentation_examples_and_completion(root):
     """With its links; and an example is built as the guide says."""
     doc = root / "usr" / "share" / "doc" / "notegate"
-    for page in ("README.md", "plugins/README.md", "backends/README.md", "api/guides/securing.md"):
+    guides = [f"api/guides/{page.name}" for page in (SOURCE / "api" / "guides").glob("*.md")]
+    for page in ("README.md", "plugins/README.md", "backends/README.md", *guides):
         assert (doc / page).read_text() == (SOURCE / page).read_text()
     assert not [path for path in doc.rglob("*") if path.is_dir() and not list(path.iterdir())]
     for name in ("hello", "glossary", "ram"):

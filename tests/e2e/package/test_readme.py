@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The READMEs: every command and snippet of README.md runs unchanged, and every link has a target."""
+"""The READMEs: every command and snippet of README.md and of the guides without keys runs unchanged, in the order of the
+pages, and every link has a target. The guides with keys are in test_guides.py."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -16,9 +18,16 @@ import pytest
 import yaml
 from cells_support import need
 from conftest import LISTENING, SOURCE, Gateway, binary, environment, eventually
-from mcp import Client, StdioServerParameters
+from mcp import Client
 
 README = SOURCE / "README.md"
+GUIDES = SOURCE / "api" / "guides"
+TOOLS = GUIDES / "tools.md"
+CONFIGURATION = GUIDES / "configuration.md"
+OPERATING = GUIDES / "operating.md"
+KEYLESS = (README, TOOLS, CONFIGURATION, OPERATING)
+README_WORDS = 1800  # eight minutes of a newcomer's time
+COLUMNS = 120
 TIMEOUT = 300
 PAGES = sorted(
     path
@@ -33,7 +42,7 @@ def blocks(page, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
-SHELL = blocks(README, "sh")
+SHELL = [block for page in KEYLESS for block in blocks(page, "sh")]
 SNIPPETS = blocks(README, "json")
 
 
@@ -118,40 +127,32 @@ def check_claude(place, block):
     use_client(words[-1], list_and_call)
 
 
-def check_format(place, block):
-    tools = json.loads(place.shell(block))
-    assert {"notebook", "fileEditor"} <= {tool["name"] for tool in tools}
-    assert all(set(tool) == {"name", "description", "input_schema"} for tool in tools)
-
-
-def check_idempotent(place, block):
-    first = json.loads(place.shell(block))
-    assert "error" not in first, first
-    assert json.loads(place.shell(block)) == first
-    read = place.gateway.call("notebook", {"mode": "read"}, {"X-Notegate-Agent": "bob", "X-Notegate-Space": "team"})
-    assert read.json()["result"].count("ada was here") == 1
-
-
 def check_notebook(place, block):
     shown = place.shell(block)
     assert shown.rstrip("\n").endswith("[x] Task 1\n[ ] Task 2")
 
 
-def check_serve(place, block):
-    (place.home / "project").mkdir(exist_ok=True)
-    environ = place.environment(NOTEGATE_DATA_DIR=str(place.home / "other"), NOTEGATE_LISTEN="127.0.0.1:0")
-    process = subprocess.Popen(["bash", "-c", "exec " + block.strip()], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=environ, cwd=place.home)
+def check_path(place, block):
+    """In a clone, whose release is the one under test."""
+    clone = place.home / "clone"
+    (clone / "build").mkdir(parents=True)
+    (clone / "build" / "release").symlink_to(os.path.dirname(os.path.dirname(binary())))
+    assert place.shell(f"{block}command -v notegate", cwd=clone).strip() == str(clone / "build" / "release" / "bin" / "notegate")
+
+
+@contextlib.contextmanager
+def served(place, block, folder):
+    """The gateway that this block starts, with data of its own: the environment of commands beside it."""
+    (place.home / folder).mkdir(exist_ok=True)
+    environ = {"NOTEGATE_DATA_DIR": str(place.home / f"data of {folder}"), "NOTEGATE_LISTEN": "127.0.0.1:0"}
+    process = subprocess.Popen(["bash", "-c", block.strip().replace("notegate serve", "exec notegate serve")],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=place.home,
+                               env=place.environment(**environ))
     watch = threading.Timer(TIMEOUT, process.kill)
     watch.start()
     try:
         assert LISTENING.search(process.stdout.readline())
-        target = place.home / "project" / "new.txt"
-        arguments = {"command": "create", "path": str(target), "file_text": "made\n"}
-        done = subprocess.run(["notegate", "call", "fileEditor", json.dumps(arguments)], env=environ, cwd=place.home,
-                              capture_output=True, text=True, timeout=TIMEOUT)
-        assert done.returncode == 0, done.stderr
-        assert target.read_text() == "made\n"
+        yield environ
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate()
@@ -159,19 +160,30 @@ def check_serve(place, block):
     assert process.returncode == 0
 
 
+def before(block):
+    """The block before this one, which starts the gateway for it."""
+    return SHELL[SHELL.index(block) - 1]
+
+
+def check_serve(place, block):
+    with served(place, block, "project") as environ:
+        target = place.home / "project" / "new.txt"
+        place.shell(f"notegate call fileEditor command=create path='{target}' file_text=made", **environ)
+        assert target.read_text() == "made"
+
+
+def check_files(place, block):
+    with served(place, before(block), "project") as environ:
+        shown = place.shell(block, **environ)
+        assert "notegate" in shown, shown
+        assert (place.home / "project" / "hello.txt").read_text() == "Hello\nworld\n", "undone"
+
+
 def check_check(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
     assert "ok     documents: answers" in shown
     assert "limits.body" in shown
     assert not re.search(r"^(FAILED|failed|not ok)", shown, re.M)
-
-
-def check_keys(place, block):
-    shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "keys"))
-    key, title, row, gone, count = shown.splitlines()
-    assert key.startswith("ng_") and title.startswith("ID ")
-    assert row.split()[1:6] == ["ada", "writer", "agent", "no", "~ada,team"]
-    assert "ada" in gone and count == "1 key revoked"
 
 
 def check_operating(place, block):
@@ -197,45 +209,18 @@ def check_bench(place, block):
     assert "--rounds" in place.shell(f"{script} --help")
 
 
-def check_events(place, block):
-    before = place.gateway.call("notebook", {"mode": "create", "name": "followed", "newStr": "x"})
-    assert before.status_code == 200
-
-    def followed():
-        """Once more where the two seconds of the command were too short for this machine."""
-        shown = place.shell(block)
-        events = [json.loads(line.removeprefix("data: ")) for line in shown.splitlines() if line.startswith("data: ")]
-        return events if "followed" in [event["id"] for event in events] else None
-
-    events = eventually(followed, TIMEOUT, "the event")
-    promised = json.loads(re.search(r"like\s+`(\{\"seq\".*?\})`", README.read_text()).group(1))
-    assert all(set(event) == set(promised) for event in events)
-
-
-def check_agent_notebook(place, block):
-    created, found = (json.loads(line)["result"] for line in place.shell(block).replace("}{", "}\n{").splitlines())
-    assert (created["status"], created["version"]) == ("created", 1)
-    assert [entry["_id"] for entry in found["results"]] == [created["notebook_id"]]
-    assert found["results"][0]["metadata"]["created_by"] == "agent:percy"
-
-
 def check_notes_serve(place, block):
-    (place.home / "notes").mkdir(exist_ok=True)
-    environ = place.environment(NOTEGATE_DATA_DIR=str(place.home / "served notes"), NOTEGATE_LISTEN="127.0.0.1:0")
-    process = subprocess.Popen(["bash", "-c", block.strip().replace(" notegate", " exec notegate")], env=environ,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=place.home)
-    watch = threading.Timer(TIMEOUT, process.kill)
-    watch.start()
-    try:
-        assert LISTENING.search(process.stdout.readline())
-        done = subprocess.run(["notegate", "call", "opennotes_notebooks"], env=environ, cwd=place.home,
-                              capture_output=True, text=True, timeout=TIMEOUT)
-        assert json.loads(done.stdout)["current"]["path"] == str(place.home / "notes")
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
-        watch.cancel()
-    assert process.returncode == 0
+    with served(place, block, "notes") as environ:
+        listed = json.loads(place.shell("notegate call opennotes_notebooks", **environ))
+        assert listed["current"]["path"] == str(place.home / "notes")
+
+
+def check_first_note(place, block):
+    with served(place, before(block), "notes") as environ:
+        created, found, note = (json.loads(line) for line in place.shell(block, **environ).splitlines())
+    assert created["created"]["path"] == found["results"][0]["path"] == "projects/drone-swarm.md"
+    assert note["note"]["content"].endswith("Ask [[Ada]].\n")
+    assert (place.home / "notes" / "projects" / "drone-swarm.md").is_file()
 
 
 def check_notes(place, block):
@@ -284,23 +269,22 @@ def check_kernels(place, block):
     assert "\n48\n" in place.shell("notegate call getCellOutputs cellId=index:2")
 
 
+FIRST_NOTE = r"notegate call opennotes_create title='Drone swarm' path=projects content=$'# Plan\n\nAsk [[Ada]].'"
 CHECKS = {
     "notegate call listKernels": check_kernels,
     "notegate call createNotebook": check_cells,
     "NOTEGATE_OPENNOTES_NOTEBOOKS": check_notes_serve,
-    "notegate call opennotes_create": check_notes,
-    "curl -s http://127.0.0.1:8420/v1/tools/notebook_create": check_agent_notebook,
-    "curl -sN": check_events,
+    f"{FIRST_NOTE}\n": check_first_note,
+    f"{FIRST_NOTE} \\\n": check_notes,
+    "export PATH": check_path,
     "packaging/run": check_run,
     "packaging/test": check_test,
-    "curl -s http://127.0.0.1:8420/v1/tools/notebook -H 'Content-Type: application/json' \\\n  -d": check_first_call,
+    "curl -s http://127.0.0.1:8420/v1/tools/notebook": check_first_call,
     "claude mcp add": check_claude,
-    "curl -s 'http://127.0.0.1:8420/v1/tools?format=anthropic'": check_format,
-    "curl -s http://127.0.0.1:8420/v1/tools/notebook -H 'Content-Type: application/json' \\\n  -H": check_idempotent,
     "notegate call notebook": check_notebook,
     "notegate serve": check_serve,
+    "notegate call fileEditor": check_files,
     "notegate check": check_check,
-    "notegate key add": check_keys,
     "notegate tools": check_operating,
     "tests/bench/run": check_bench,
 }
@@ -308,7 +292,7 @@ CHECKS = {
 
 def check_of(block):
     found = [check for start, check in CHECKS.items() if block.startswith(start)]
-    assert len(found) == 1, f"no check knows this block of README.md:\n{block}"
+    assert len(found) == 1, f"no check knows this block:\n{block}"
     return found[0]
 
 
@@ -330,21 +314,69 @@ def server_of(place, index):
     return next(iter(servers.values()))["notegate"]
 
 
-def test_program_configuration(place):
-    server = server_of(place, 1)
-    parameters = StdioServerParameters(command=server["command"], args=server["args"], env=place.environment())
-    assert "Available notebooks" in use_client(parameters, list_and_call)
-
-
-@pytest.mark.parametrize("index", [2, 3])
+@pytest.mark.parametrize("index", [1, 2])
 def test_url_configurations(place, index):
     server = server_of(place, index)
     assert server.get("type", "http") == "http"
     assert "Available notebooks" in use_client(server["url"], list_and_call)
 
 
+@pytest.mark.parametrize("page", [README, TOOLS], ids=lambda page: page.stem)
+def test_files_of_configuration(place, tmp_path, page):
+    """With folders that are here."""
+    text = blocks(page, "yaml")[0]
+    for folder in re.findall(r"(/(?:home|srv)/[\w/-]+)", text):
+        (tmp_path / folder[1:]).mkdir(parents=True)
+        text = text.replace(folder, f"{tmp_path}{folder}")
+    file = tmp_path / "notegate.yaml"
+    file.write_text(text)
+    shown = place.shell(f"notegate check --config {file}", NOTEGATE_DATA_DIR=str(tmp_path / "d"))
+    assert re.search(rf"^ok +configuration.*{file}", shown, re.M) and not re.search(r"^(FAILED|failed|not ok)", shown, re.M), shown
+
+
 def test_every_snippet_is_checked():
-    assert len(SNIPPETS) == 4
+    assert len(SNIPPETS) == 3
+    assert [len(blocks(page, "yaml")) for page in KEYLESS] == [1, 1, 0, 0]
+    assert {kind for page in KEYLESS for kind in re.findall(r"^```(\w+)$", page.read_text(), re.M)} == {"sh", "json", "yaml"}
+    assert not [page for page in KEYLESS[1:] if blocks(page, "json")]
+
+
+# ---- what README promises of itself ----
+
+
+def test_readme_is_read_in_eight_minutes():
+    assert len(README.read_text().split()) <= README_WORDS
+
+
+def test_each_serve_says_to_stop_the_first_gateway():
+    text = README.read_text()
+    found = list(re.finditer(r"^```sh\n(?=[^`]*notegate serve)", text, re.M))
+    assert len(found) == 2
+    for match in found:
+        paragraph = text[:match.start()].rstrip().rsplit("\n\n", 1)[-1]
+        assert "Stop the first gateway" in paragraph.replace("\n", " ")
+
+
+def test_every_guide_is_named_in_readme():
+    assert all(f"](api/guides/{page.name}" in README.read_text() for page in GUIDES.glob("*.md"))
+    assert all(f"](guides/{page.name})" in (SOURCE / "api" / "README.md").read_text() for page in GUIDES.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [README, *sorted(GUIDES.glob("*.md"))], ids=lambda page: page.stem)
+def test_lines_end_in_time(page):
+    assert [line for line in page.read_text().splitlines() if len(line) > COLUMNS] == []
+
+
+def test_uris_of_resources(place):
+    """Each kind of the table is one that the gateway lists."""
+    shown = set(re.findall(r"notegate://SPACE/(\w+)/", README.read_text()))
+
+    async def templates(client):
+        return {template.uri_template for template in (await client.list_resource_templates()).resource_templates}
+
+    listed = use_client(f"http://127.0.0.1:{place.gateway.port}/mcp", templates)
+    kinds = {re.fullmatch(r"notegate://\{\+?space\}/(\w+)/.*", uri).group(1) for uri in listed}
+    assert shown - {"note"} == kinds - {"note"}, listed
 
 
 # ---- statements in prose ----
@@ -354,15 +386,9 @@ def test_the_docs_page(place):
     assert place.gateway.client.get("/docs").status_code == 200
 
 
-@pytest.mark.parametrize("form", ["openai", "openai-responses", "anthropic", "gemini", "mcp"])
-def test_formats(place, form):
-    assert f"`{form}`" in README.read_text()
-    assert place.gateway.client.get("/v1/tools", params={"format": form}).status_code == 200
-
-
 def test_the_table_of_keys(place):
     shown = place.shell("notegate check --help-config")
-    table = re.search(r"^\| key \| default .*?\n\n", README.read_text(), re.M | re.S).group(0)
+    table = re.search(r"^\| key \| default .*?\n\n", CONFIGURATION.read_text(), re.M | re.S).group(0)
     keys = re.findall(r"^\| `([a-z_.*]+)` \| (?:`([^`]+)`)?", table, re.M)
     assert {"listen", "data_dir", "roots", "documents", "limits.*"} <= {key for key, _ in keys}
     for key, default in keys:
