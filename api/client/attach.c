@@ -174,8 +174,8 @@ static int attach_check_passed(struct attach *attach)
 }
 
 /*
- * This data directory is the default, and another gateway answers at the configured address: the
- * command is told so. A key would be unknown to that gateway: true, refused.
+ * This data directory is the default, and another gateway answers at the configured address:
+ * the command is told so. A key would be unknown to that gateway: true, refused.
  */
 static bool attach_meets_other(const struct command_line *line, const struct attach *attach)
 {

@@ -471,7 +471,8 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
         key = key_new(id.data, &made, hash);
     }
     if (key == NULL) {
-        rc = call_fail(call, NG_EINTERNAL, "out of memory");
+        (void)call_fail(call, NG_EINTERNAL, "out of memory");
+        rc = NG_EINTERNAL;
     } else {
         rc = keys_store(keys, call, key);
     }

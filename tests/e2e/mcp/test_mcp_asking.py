@@ -11,16 +11,18 @@ from mcp import Client, StdioServerParameters
 from mcp_support import CALL_SECONDS, FIXTURES, MODERN, server  # noqa: F401 (fixtures among them)
 
 
-def stdio(data_dir):
+def stdio(data_dir, *sets):
     return StdioServerParameters(command=binary(), cwd=str(data_dir.parent), env=environment(),
-                                 args=["mcp", "--data-dir", str(data_dir), "--set", FIXTURES[0]])
+                                 args=["mcp", "--data-dir", str(data_dir), *sets])
 
 
 @pytest.fixture(params=["http", "stdio", "relay"])
 def target(request, server, tmp_path):
     if request.param == "http":
         return server.url + "/mcp"
-    return stdio(server.data_dir if request.param == "relay" else tmp_path / "data")
+    if request.param == "relay":
+        return stdio(server.data_dir)
+    return stdio(tmp_path / "data", "--set", FIXTURES[0])
 
 
 @pytest.fixture(params=["legacy", MODERN])

@@ -262,7 +262,7 @@ def test_stdio(start, tasker, tmp_path, relayed):
     """The same on stdin and stdout, in a gateway of its own or through the one that serves."""
     gateway = start() if relayed else None
     process = subprocess.Popen(
-        [binary(), "mcp", "--data-dir", str(tmp_path / "data"), "--set", f"plugins={tasker}"],
+        [binary(), "mcp", "--data-dir", str(tmp_path / "data"), *(() if relayed else ("--set", f"plugins={tasker}"))],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), cwd=tmp_path)
     try:
         def ask(method, params):
