@@ -32,11 +32,12 @@ enum command_option {
     OPTION_FORMAT = 1 << 3,
     OPTION_HELP_CONFIG = 1 << 4,
     OPTION_FORCE = 1 << 5,
-    OPTION_ALWAYS = 1 << 6, /* --help, --version */
-    OPTION_KEY = 1 << 7,    /* the properties of a key */
-    OPTION_SERVE = 1 << 8,  /* --user */
-    OPTION_BACKUP = 1 << 9, /* the contents of a backup */
-    OPTION_SET = 1 << 10    /* --set alone */
+    OPTION_ALWAYS = 1 << 6,   /* --help, --version */
+    OPTION_KEY = 1 << 7,      /* the properties of a key */
+    OPTION_SERVE = 1 << 8,    /* --user */
+    OPTION_BACKUP = 1 << 9,   /* the contents of a backup */
+    OPTION_SET = 1 << 10,     /* --set alone */
+    OPTION_RESTORE = 1 << 11, /* the part of a backup to restore */
 };
 
 /* Options without a value, or-ed. */
@@ -44,7 +45,7 @@ enum line_flag {
     LINE_RUN = 1 << 0,        /* of a key: it may run code */
     LINE_ALL = 1 << 1,        /* keys: also those that have ended */
     LINE_NEEDS_DATA = 1 << 2, /* as of the command, by its words */
-    LINE_FILES = 1 << 3,      /* backup: those of the roots as well */
+    LINE_FILES = 1 << 3,      /* backup: those of roots and folders of notes as well */
     LINE_JSON = 1 << 4,
     LINE_HELP_CONFIG = 1 << 5,
     LINE_FORCE = 1 << 6,
@@ -70,6 +71,7 @@ struct command_line {
     const char *key_tools[KEY_TOOLS_MAX];
     size_t key_tool_count;
     const char *format;
+    const char *only;            /* restore: the URI of one entry, note or file; or NULL */
     unsigned flags;              /* enum line_flag */
     const char *help_completion; /* the shell, or NULL */
     const char **words;          /* arguments that are neither command nor option */

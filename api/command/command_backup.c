@@ -12,7 +12,7 @@
 #include "api/client/attach.h"
 #include "api/ops/backup_check.h"
 #include "commands.h"
-#include "core/archive/archive.h"
+#include "core/archive/archive_tally.h"
 #include "core/base/files/fd_io.h"
 #include "core/base/files/private_file.h"
 #include "core/base/str.h"
@@ -30,6 +30,7 @@ struct backup {
     int failed_errno;              /* of writing */
     struct buf refusal;            /* the refusal of the running gateway */
     struct archive_counts counts;
+    struct archive_tally tally;
     char data_dir[PATH_MAX]; /* the copied files */
 };
 
@@ -65,10 +66,8 @@ static int backup_here(struct backup *backup)
         command_error("out of memory");
         return NG_EINTERNAL;
     }
-    struct gateway *gateway = backup->attach.gateway;
-    int rc = archive_write_store(gateway->store,
-                                 line_has(backup->line, LINE_FILES) ? gateway->files : NULL,
-                                 call, backup_put, backup, &backup->counts);
+    int rc = archive_write_store(call, line_has(backup->line, LINE_FILES), backup_put, backup,
+                                 &backup->counts);
     if (rc != NG_OK && backup->failed_errno == 0) {
         struct ng_str why = command_call_message(call);
         command_error("%.*s", (int)why.len, why.data);
@@ -119,9 +118,10 @@ static int backup_read_back(struct backup *backup)
 {
     struct buf error;
     buf_init(&error, BACKUP_ERROR_MAX);
+    const struct archive_sink sink = archive_tally_sink(&backup->tally);
     int rc = NG_EFAILED;
     if (lseek(backup->temporary.fd, 0, SEEK_SET) == 0) {
-        rc = archive_read(fd_get, &backup->temporary.fd, NULL, &backup->counts, &error);
+        rc = archive_read(fd_get, &backup->temporary.fd, &sink, &backup->counts, &error);
     }
     if (rc != NG_OK) {
         rc = backup_refuse(backup->temporary.path, &error);
@@ -217,7 +217,7 @@ static int backup_to_file(struct backup *backup)
 
 static int backup_to_stdout(struct backup *backup)
 {
-    if (backup_check_begin(&backup->check) != NG_OK) {
+    if (backup_check_begin(&backup->check, archive_tally_sink(&backup->tally)) != NG_OK) {
         command_error("the backup cannot be started: %s", text_errno(errno));
         return NG_EFAILED;
     }
@@ -229,6 +229,44 @@ static int backup_to_stdout(struct backup *backup)
     backup->counts = backup->check.counts;
     backup_check_done(&backup->check);
     return rc;
+}
+
+static void backup_json_roots(struct buf *text, const char *name,
+                              const struct tally_item *roots, bool counted)
+{
+    buf_printf(text, ",\"%s\":[", name);
+    for (const struct tally_item *root = roots; root != NULL; root = root->next) {
+        buf_printf(text, "%s{\"path\":", text_if(root != roots, ","));
+        buf_add_json(text, root->name);
+        buf_add_c(text, ",\"space\":");
+        buf_add_json(text, root->space);
+        if (root->plugin.len > 0) {
+            buf_add_c(text, ",\"plugin\":");
+            buf_add_json(text, root->plugin);
+        }
+        if (counted) {
+            buf_printf(text, ",\"files\":%llu", (unsigned long long)root->count);
+        }
+        buf_add_char(text, '}');
+    }
+    buf_add_char(text, ']');
+}
+
+static void backup_json_tally(const struct backup *backup, struct buf *text)
+{
+    const struct archive_tally *tally = &backup->tally;
+    buf_printf(text, ",\"deleted\":%llu,\"by_kind\":{", (unsigned long long)tally->deleted);
+    for (const struct tally_item *kind = tally->collections; kind != NULL; kind = kind->next) {
+        buf_add_c(text, text_if(kind != tally->collections, ","));
+        buf_add_json(text, kind->name);
+        buf_printf(text, ":%llu", (unsigned long long)kind->count);
+    }
+    buf_add_char(text, '}');
+    if (line_has(backup->line, LINE_FILES)) {
+        backup_json_roots(text, "by_folder", tally->roots, true);
+    } else {
+        backup_json_roots(text, "without", tally->left_out, false);
+    }
 }
 
 static void backup_report_json(const struct backup *backup, struct buf *text)
@@ -252,7 +290,43 @@ static void backup_report_json(const struct backup *backup, struct buf *text)
         buf_printf(text, ",\"%s\":%llu", numbers[i].name,
                    (unsigned long long)numbers[i].number);
     }
+    backup_json_tally(backup, text);
     buf_add_c(text, "}\n");
+}
+
+static void backup_name_root(struct buf *text, const struct tally_item *root)
+{
+    if (root->plugin.len > 0) {
+        buf_printf(text, "the %.*s folder ", (int)root->plugin.len, root->plugin.data);
+    }
+    buf_add_str(text, root->name);
+}
+
+/* One line each: documents by kind, files by folder, folders that were left out. */
+static void backup_text_tally(const struct archive_tally *tally, struct buf *text)
+{
+    const char *before = "documents: ";
+    for (const struct tally_item *kind = tally->collections; kind != NULL; kind = kind->next) {
+        buf_printf(text, "%s%llu %.*s", before, (unsigned long long)kind->count,
+                   (int)kind->name.len, kind->name.data);
+        before = ", ";
+    }
+    if (tally->deleted > 0) {
+        buf_printf(text, "%s%llu deleted", before, (unsigned long long)tally->deleted);
+        before = ", ";
+    }
+    buf_add_c(text, text_if(strcmp(before, ", ") == 0, "\n"));
+    for (const struct tally_item *root = tally->roots; root != NULL; root = root->next) {
+        buf_printf(text, "%s%llu of ", text_if(root == tally->roots, "files: "),
+                   (unsigned long long)root->count);
+        backup_name_root(text, root);
+        buf_add_c(text, root->next != NULL ? ", " : "\n");
+    }
+    for (const struct tally_item *root = tally->left_out; root != NULL; root = root->next) {
+        buf_add_c(text, root == tally->left_out ? "left out: the files of " : ", ");
+        backup_name_root(text, root);
+        buf_add_c(text, text_if(root->next == NULL, "; --files takes them along\n"));
+    }
 }
 
 static void backup_report_text(const struct backup *backup, struct buf *text)
@@ -266,6 +340,7 @@ static void backup_report_text(const struct backup *backup, struct buf *text)
     }
     buf_printf(text, "%llu bytes, of %s\n", (unsigned long long)counts->bytes,
                backup->data_dir);
+    backup_text_tally(&backup->tally, text);
     if (counts->left_out > 0) {
         buf_printf(text,
                    "%llu links, devices or unreadable files were left out: the lines with "
@@ -317,6 +392,7 @@ int command_backup(struct command_line *line)
         return COMMAND_FAILED;
     }
     buf_init(&backup.refusal, BACKUP_ERROR_MAX);
+    archive_tally_init(&backup.tally);
     int rc = attach_open(line, &backup.attach);
     if (rc == COMMAND_OK) {
         if (realpath(backup.attach.data_dir, backup.data_dir) == NULL) {
@@ -331,6 +407,7 @@ int command_backup(struct command_line *line)
     } else if (!backup.to_stdout) {
         (void)unlink(backup.temporary.path);
     }
+    archive_tally_done(&backup.tally);
     buf_done(&backup.refusal);
     if (!backup.to_stdout) {
         (void)close(backup.temporary.fd);

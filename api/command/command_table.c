@@ -116,8 +116,9 @@ const struct command command_table[] = {
                    "backend can restore: lines of JSON with hashes. It holds all documents "
                    "with their history, their events and the journal if documents store it; "
                    "not a journal in redis. With --files it also holds the files below the "
-                   "configured roots, each in its state at the time of the read; links and "
-                   "plugins' own folders are left out.\n\nFILE appears complete or not at all, "
+                   "configured roots and the registered folders of notes, each in its state at "
+                   "the time of the read; links are left out. Without --files one line names "
+                   "the folders that are left out.\n\nFILE appears complete or not at all, "
                    "with mode 0600, and does not replace an existing file without --force. "
                    "With - the archive goes to stdout and the summary to stderr; keep the "
                    "archive only if the exit code is 0.\n\nPrints the data directory that it "
@@ -130,18 +131,24 @@ const struct command command_table[] = {
     },
     {
         .name = "restore",
-        .words = "FILE",
-        .summary = "Fill an empty store from a backup",
+        .words = "FILE | -",
+        .summary = "Fill an empty store from a backup, or restore one document or file",
+
         .details =
             "The whole file is verified (header, every line, hash and counts) before "
             "anything is stored. Refuses while a gateway serves the data directory and "
             "if the store is not empty.\n\nFiles of a backup with --files go into the "
             "configured roots: the root of the same space and path, otherwise the root "
-            "at the same position in its space. An existing file with other content is "
-            "never replaced: the restore is refused and names it.\n\nWith - the archive "
-            "comes from stdin, and is in a temporary file (TMPDIR, else /tmp) until it is "
-            "restored.",
-        .options = OPTION_CONFIG | OPTION_JSON,
+            "at the same position in its space. Registered folders of notes go into those "
+            "of `opennotes.notebooks` in the same way. An existing file with other content is "
+            "never replaced: the restore is refused and names it.\n\nWith --only the store "
+            "may have data. URI is that of `resources/list`: notegate://SPACE/KIND/ID, where "
+            "the ID of a file or a note is its path. A document comes back as one new "
+            "revision with the newest content of the backup (?revision=N: an earlier one); its "
+            "other revisions stay in the backup. What exists is not replaced: the restore is "
+            "refused.\n\nWith - the archive comes from stdin, and is in a temporary file "
+            "(TMPDIR, else /tmp) until it is restored.",
+        .options = OPTION_CONFIG | OPTION_JSON | OPTION_RESTORE,
         .min_words = 1,
         .max_words = 1,
         .run = command_restore,

@@ -12,16 +12,17 @@ static void *check_run(void *user)
 {
     (void)pthread_setname_np(pthread_self(), "ng-backup-check");
     struct backup_check *check = user;
-    check->rc = archive_read(fd_get, &check->read_fd, NULL, &check->counts, &check->error);
+    check->rc =
+        archive_read(fd_get, &check->read_fd, &check->sink, &check->counts, &check->error);
     /* After a fault the rest is of no interest: the writer finds the pipe closed. */
     (void)close(check->read_fd);
     return NULL;
 }
 
-int backup_check_begin(struct backup_check *check)
+int backup_check_begin(struct backup_check *check, struct archive_sink sink)
 {
     int pipe_fds[2];
-    *check = (struct backup_check){.write_fd = -1, .read_fd = -1};
+    *check = (struct backup_check){.write_fd = -1, .read_fd = -1, .sink = sink};
     if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
         return NG_EFAILED;
     }

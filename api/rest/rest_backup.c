@@ -36,7 +36,7 @@
 struct backup_job {
     atomic_int refs;
     struct gateway *gateway;
-    struct files *files; /* NULL: without files */
+    bool with_files;
     struct http_stream *stream;
     struct lock lock;
     pthread_cond_t moved; /* something was made, taken or has ended; CLOCK_MONOTONIC */
@@ -176,8 +176,7 @@ static void *backup_run(void *user)
         backup_end(job, NG_EINTERNAL, ng_str_of("Out of memory"));
     } else {
         call->options |= CALL_NO_DEADLINE;
-        int rc =
-            archive_write_store(gateway->store, job->files, call, backup_put, job, &counts);
+        int rc = archive_write_store(call, job->with_files, backup_put, job, &counts);
         backup_end(job, rc, call->staged.message);
         call_unref(call);
     }
@@ -197,11 +196,7 @@ static struct backup_job *backup_new(struct gateway *gateway, bool files)
     }
     atomic_init(&job->refs, 1);
     job->gateway = gateway;
-    if (files) {
-        job->files = gateway->files;
-    } else {
-        job->files = NULL;
-    }
+    job->with_files = files;
     buf_init(&job->queue, ARCHIVE_LINE_MAX);
     buf_init(&job->why, BACKUP_TEXT_MAX);
     lock_init(&job->lock, LOCK_REST_BACKUP);
@@ -228,7 +223,7 @@ static bool backup_start(struct backup_job *job)
     if (!started) {
         atomic_fetch_sub(&job->gateway->active, 1);
         http_stream_unref(job->stream);
-        backup_unref(job);
+        atomic_fetch_sub(&job->refs, 1); /* never the last one */
     }
     return started;
 }

@@ -9,12 +9,14 @@
  * ends in "h", a prefix of the SHA-256 of all bytes before it; the last line ends in the whole
  * "sha256". Bytes that are not UTF-8 are written as {"base64": ...}.
  *
- * Format 2 also has files, after the records: "root" (number, space, path) for each root; then
- * "folder" (root, path, mode) and, for each file, "file" (root, path, mode, modified_ms), its
- * bytes in lines of kind "piece", and "file_end" (size, "content", their SHA-256, "changed":
- * true if the file changed while it was read). Paths are relative to the root. "left_out"
- * (root, path, why) names an item that is no regular file or cannot be read. Documents are one
- * consistent snapshot; files are read after it, one by one.
+ * Format 2 also has files, after the records: "root" (number, space, path) for each root, with
+ * "real" if its path has links and, in format 3, "plugin" if it is a folder of that plugin;
+ * then "folder" (root, path, mode) and, for each file, "file" (root, path, mode, modified_ms),
+ * its bytes in lines of kind "piece", and "file_end" (size, "content", their SHA-256,
+ * "changed": true if the file changed while it was read). Paths are relative to the root.
+ * "left_out" (root, path, why) names an item that is no regular file or cannot be read.
+ * Documents are one consistent snapshot; files are read after it, one by one. Without files
+ * line 1 has "without": the roots (space, path, plugin) that have content.
  */
 #ifndef NOTEGATE_CORE_ARCHIVE_H
 #define NOTEGATE_CORE_ARCHIVE_H
@@ -29,8 +31,10 @@ struct packed_file;
 struct store;
 struct unpack;
 
-/* With files. Archives without files use the plain format, for older programs. */
-#define ARCHIVE_FORMAT 2
+/* With folders of plugins; with files of roots only; without files. An archive has the lowest
+ * format that holds it, for older programs. */
+#define ARCHIVE_FORMAT 3
+#define ARCHIVE_FORMAT_FILES 2
 #define ARCHIVE_FORMAT_PLAIN 1
 /* Longest line: the largest document, escaped. */
 #define ARCHIVE_LINE_MAX ((size_t)1024 * 1024 * 1024)
@@ -63,6 +67,7 @@ struct archive_origin {
     const struct ng_collection *(*collection)(void *user, struct ng_str name);
     void *user;
     struct files *files;   /* export: the roots whose files are included; NULL: no files */
+    struct files *without; /* export without files: the roots to name; NULL: none */
     struct unpack *unpack; /* import: the roots for files; NULL: an archive with files fails */
 };
 
@@ -74,9 +79,9 @@ int archive_count_store(struct store *store, struct call *call, struct archive_c
  * block. */
 int archive_write(const struct archive_origin *origin, struct call *call, int64_t now_ms,
                   archive_put_fn *put, void *user, struct archive_counts *ret);
-/* The same for a store; files NULL: without files. */
-int archive_write_store(struct store *store, struct files *files, struct call *call,
-                        archive_put_fn *put, void *user, struct archive_counts *ret);
+/* The same for the store of the call's gateway. */
+int archive_write_store(struct call *call, bool with_files, archive_put_fn *put, void *user,
+                        struct archive_counts *ret);
 
 /*
  * Reads a whole archive and checks all of it: header, every line, hashes, order and counts.
@@ -98,5 +103,25 @@ struct archive_source {
 int archive_restore(const struct archive_origin *into, struct call *call,
                     const struct archive_source *source, struct archive_counts *ret,
                     struct buf *error);
+
+/* One document or one file of an archive. */
+struct archive_only {
+    struct ng_key key; /* collection absent: no document */
+    uint64_t revision; /* 0: the newest */
+    struct ng_str uri; /* for messages */
+    /* The file, by unpack_only(); NULL: no file. */
+    struct unpack *unpack;
+    /* The nearest document of the same collection, where the wanted one is missing. */
+    struct buf near_space, near_id;
+    bool has_files; /* out: the archive */
+};
+
+/*
+ * Restores it into the store of the call's gateway, or into a root. The whole archive is
+ * checked first. A document becomes one new revision; what exists is never replaced.
+ * NG_ENOTFOUND: the archive has neither; `error` is empty.
+ */
+int archive_restore_only(struct archive_only *only, struct call *call,
+                         const struct archive_source *source, struct buf *error);
 
 #endif

@@ -14,13 +14,36 @@
 
 /* ---- writing ---- */
 
+static void write_root_names(struct archive_out *out, const struct packed_file *file)
+{
+    archive_line_bytes(out, "space", file->space);
+    archive_line_bytes(out, "path", file->path);
+    if (file->real.len > 0 && !str_equal(file->real, file->path)) {
+        archive_line_bytes(out, "real", file->real);
+    }
+    if (file->plugin.len > 0) {
+        archive_line_bytes(out, "plugin", file->plugin);
+    }
+}
+
 static int write_root(struct archive_out *out, const struct packed_file *file)
 {
     archive_line_begin(out, "root");
     archive_line_int(out, "root", file->root);
-    archive_line_bytes(out, "space", file->space);
-    archive_line_bytes(out, "path", file->path);
+    write_root_names(out, file);
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
+}
+
+/* Line 1: an element of "without". */
+static int write_without(void *user, const struct packed_file *file)
+{
+    struct archive_out *out = user;
+    if (!file->empty) {
+        json_object(&out->writer);
+        write_root_names(out, file);
+        json_end(&out->writer);
+    }
+    return NG_OK;
 }
 
 static int write_entry(struct archive_out *out, const struct packed_file *file,
@@ -89,6 +112,7 @@ static int write_file(void *user, const struct packed_file *file)
     case PACKED_FILE_END:
         return write_file_end(out, file);
     case PACKED_LEFT_OUT:
+    case PACKED_ROOT_LEFT_OUT:
         break;
     }
     return write_entry(out, file, "left_out");
@@ -103,6 +127,29 @@ int archive_write_files(struct archive_out *out)
     sha256_free(out->file_hash);
     out->file_hash = NULL;
     return out->rc;
+}
+
+int archive_write_without(struct archive_out *out)
+{
+    json_name(&out->writer, "without");
+    json_array(&out->writer);
+    int rc = files_pack_roots(out->origin->without, out->call, write_without, out);
+    json_end(&out->writer);
+    return rc;
+}
+
+static int note_plugin(void *user, const struct packed_file *file)
+{
+    bool *has_folders = user;
+    *has_folders = *has_folders || file->plugin.len > 0;
+    return NG_OK;
+}
+
+uint64_t archive_files_format(const struct archive_out *out)
+{
+    bool has_folders = false;
+    (void)files_pack_roots(out->origin->files, out->call, note_plugin, &has_folders);
+    return has_folders ? ARCHIVE_FORMAT : ARCHIVE_FORMAT_FILES;
 }
 
 /* ---- reading ---- */
@@ -137,12 +184,39 @@ static bool path_stays_below(struct ng_str path)
     }
 }
 
+/* Absent members are "". */
+static struct ng_str take_optional(struct archive_in *in, const struct ng_value *line,
+                                   const char *name)
+{
+    return json_get(line, name) != NULL ? archive_take_bytes(in, line, name) : ng_str_of("");
+}
+
+static void take_root_names(struct archive_in *in, const struct ng_value *line,
+                            struct packed_file *file)
+{
+    file->space = archive_take_bytes(in, line, "space");
+    file->path = archive_take_bytes(in, line, "path");
+    file->real = take_optional(in, line, "real");
+    file->plugin = take_optional(in, line, "plugin");
+}
+
+int archive_read_without(struct archive_in *in, const struct ng_value *line)
+{
+    const struct ng_value *list = json_get(line, "without");
+    for (const struct ng_value *one = list != NULL ? list->first : NULL; one != NULL;
+         one = one->next) {
+        struct packed_file file = {.kind = PACKED_ROOT_LEFT_OUT};
+        take_root_names(in, one, &file);
+        (void)give_file(in, &file);
+    }
+    return in->rc;
+}
+
 int archive_read_root(struct archive_in *in, const struct ng_value *line)
 {
     struct packed_file file = {.kind = PACKED_ROOT};
     file.root = archive_take_number(in, line, "root");
-    file.space = archive_take_bytes(in, line, "space");
-    file.path = archive_take_bytes(in, line, "path");
+    take_root_names(in, line, &file);
     if (file.root != in->root_count) {
         return archive_in_fail(in, "root %llu comes after %llu roots",
                                (unsigned long long)file.root,

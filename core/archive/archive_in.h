@@ -45,7 +45,8 @@ struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *l
                                  const char *name);
 bool archive_take_flag(const struct ng_value *line, const char *name);
 
-/* archive_files.c: lines about files. */
+/* archive_files.c: lines about files; "without" of line 1. */
+int archive_read_without(struct archive_in *in, const struct ng_value *line);
 int archive_read_root(struct archive_in *in, const struct ng_value *line);
 int archive_read_folder(struct archive_in *in, const struct ng_value *line);
 int archive_read_file(struct archive_in *in, const struct ng_value *line);

@@ -34,7 +34,9 @@ void archive_line_int(struct archive_out *out, const char *name, uint64_t number
 void archive_line_flag(struct archive_out *out, const char *name, bool flag);
 void archive_line_bytes(struct archive_out *out, const char *name, struct ng_str bytes);
 
-/* archive_files.c: the roots' files. */
+/* archive_files.c: the roots' files; their format; "without" of line 1. */
+uint64_t archive_files_format(const struct archive_out *out);
+int archive_write_without(struct archive_out *out);
 int archive_write_files(struct archive_out *out);
 
 #endif

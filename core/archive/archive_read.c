@@ -256,7 +256,7 @@ static int read_header(struct archive_in *in, const struct ng_value *line)
             in, "the format is %llu, this notegate reads up to %d; use a newer one",
             (unsigned long long)in->format, ARCHIVE_FORMAT);
     }
-    return in->rc;
+    return archive_read_without(in, line);
 }
 
 int archive_in_sunk(struct archive_in *in, int rc)
@@ -464,7 +464,7 @@ static int read_end(struct archive_in *in, const struct ng_value *line)
         {"events", in->counts.events},       {"answers", in->counts.answers},
         {"files", in->counts.files}, /* format 2 and later */
     };
-    size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT);
+    size_t count = NG_COUNT(counts) - (in->format < ARCHIVE_FORMAT_FILES);
     if (in->file_hash != NULL) {
         return archive_in_fail(in, "the last file has no end");
     }
@@ -514,7 +514,7 @@ static int read_line(struct archive_in *in, const struct ng_value *line, bool la
         bool is_file =
             kinds[i].order == ARCHIVE_ORDER_ROOTS || kinds[i].order == ARCHIVE_ORDER_FILES;
         if (kinds[i].order < in->last_kind || last != (kinds[i].read == read_end) ||
-            (is_file && in->format < ARCHIVE_FORMAT)) {
+            (is_file && in->format < ARCHIVE_FORMAT_FILES)) {
             return archive_in_fail(in, "a line of kind \"%s\" is not expected here",
                                    kinds[i].name);
         }

@@ -147,9 +147,12 @@ static int restore_record(void *user, const struct ng_record *record, struct buf
 static int restore_file(void *user, const struct packed_file *file, struct buf *error)
 {
     struct restore *restore = user;
-    if (restore->into->unpack == NULL) {
+    if (restore->into->unpack == NULL && file->kind != PACKED_ROOT_LEFT_OUT) {
         buf_add_c(error, "the backup has files, and there is no root to restore them into");
         return NG_EFAILED;
+    }
+    if (restore->into->unpack == NULL) {
+        return NG_OK;
     }
     return unpack_file(restore->into->unpack, file, error);
 }

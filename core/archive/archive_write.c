@@ -11,7 +11,7 @@
 #include "core/base/text/base64.h"
 #include "core/base/text/rfc3339.h"
 #include "core/base/utf8.h"
-#include "core/call/call.h"
+#include "core/call/gateway.h"
 #include "core/json/json.h"
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
@@ -217,21 +217,21 @@ static int write_collection(struct archive_out *out, struct ng_str name)
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
-/* A key as one text. */
-static void print_key(struct buf *out, const struct ng_key *key)
+/* A key as one text, in `out`. */
+static struct ng_str print_key(struct buf *out, const struct ng_key *key)
 {
     buf_clear(out);
     buf_printf(out, "%zu %zu ", key->collection.len, key->space.len);
     buf_add_str(out, key->collection);
     buf_add_str(out, key->space);
     buf_add_str(out, key->id);
+    return str_make(buf_cstr(out), out->len);
 }
 
 static int write_revision(struct archive_out *out, const struct ng_record *record)
 {
     const struct ng_doc *doc = record->doc;
-    print_key(&out->key, &doc->key);
-    bool same = str_equal(buf_str(&out->key), buf_str(&out->last_key));
+    bool same = str_equal(print_key(&out->key, &doc->key), buf_str(&out->last_key));
     if (out->key.rc != NG_OK || out->last_key.rc != NG_OK) {
         return archive_out_fail(out, NG_EINTERNAL, "out of memory");
     }
@@ -321,13 +321,17 @@ static int write_header(struct archive_out *out, int64_t now_ms)
     rfc3339_write(now_ms, RFC3339_SECONDS, time_text);
     archive_line_begin(out, "notegate backup");
     archive_line_int(out, "format",
-                     out->origin->files != NULL ? ARCHIVE_FORMAT : ARCHIVE_FORMAT_PLAIN);
+                     out->origin->files != NULL ? archive_files_format(out)
+                                                : ARCHIVE_FORMAT_PLAIN);
     json_name(&out->writer, "version");
     json_cstring(&out->writer, NOTEGATE_VERSION);
     json_name(&out->writer, "time");
     json_cstring(&out->writer, time_text);
     json_name(&out->writer, "backend");
     json_cstring(&out->writer, out->origin->backend->name);
+    if (out->origin->without != NULL) {
+        (void)archive_write_without(out);
+    }
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }
 
@@ -391,12 +395,17 @@ static const struct ng_collection *collection_of_store(void *user, struct ng_str
     return store_collection(user, name);
 }
 
-int archive_write_store(struct store *store, struct files *files, struct call *call,
-                        archive_put_fn *put, void *user, struct archive_counts *ret)
+int archive_write_store(struct call *call, bool with_files, archive_put_fn *put, void *user,
+                        struct archive_counts *ret)
 {
+    struct gateway *gateway = call->gateway;
     struct archive_origin origin = {
-        .collection = collection_of_store, .user = store, .files = files};
-    origin.backend = store_backend(store, &origin.db);
+        .collection = collection_of_store,
+        .user = gateway->store,
+        .files = with_files ? gateway->files : NULL,
+        .without = with_files ? NULL : gateway->files,
+    };
+    origin.backend = store_backend(gateway->store, &origin.db);
     return archive_write(&origin, call, clock_unix_ms(), put, user, ret);
 }
 
@@ -412,8 +421,8 @@ static int count_record(void *user, const struct ng_record *record)
 {
     struct archive_counting *counting = user;
     if (record->kind == NG_RECORD_REVISION) {
-        print_key(&counting->key, &record->doc->key);
-        if (!str_equal(buf_str(&counting->key), buf_str(&counting->last))) {
+        struct ng_str key = print_key(&counting->key, &record->doc->key);
+        if (!str_equal(key, buf_str(&counting->last))) {
             struct buf spare = counting->last;
             counting->last = counting->key;
             counting->key = spare;

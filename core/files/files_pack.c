@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
+#include "core/call/plugin.h"
 #include "files_state.h"
 
 /* Bytes of one piece; a multiple of 3, so that base64 needs no padding. */
@@ -120,7 +121,7 @@ static bool pack_is_temporary(const char *name)
     return strncmp(name, FILES_TEMP_PREFIX, sizeof(FILES_TEMP_PREFIX) - 1) == 0;
 }
 
-/* True if the folder is one of the first `count` roots. */
+/* True if the folder is one of the first `count` configured roots. */
 static bool pack_is_root(const struct pack *pack, size_t count, struct file_identity folder)
 {
     for (size_t i = 0; i < count; i++) {
@@ -236,6 +237,42 @@ static int pack_root(struct pack *pack, const struct file_root *root)
     return rc;
 }
 
+static bool pack_is_below(const char *path, const char *root)
+{
+    size_t len = strlen(root);
+    return strncmp(path, root, len) == 0 && (path[len] == '/' || (len == 1 && path[1] != '\0'));
+}
+
+/* A plugin's folder in a root or in another folder is packed as part of that one. */
+static bool pack_is_inside(const struct file_roots *roots, size_t at)
+{
+    const struct file_root *folder = &roots->items[at];
+    for (size_t i = 0; i < roots->count && folder->owner != NULL; i++) {
+        const struct file_root *root = &roots->items[i];
+        if (i != at && (pack_is_below(folder->real, root->real) ||
+                        (i < at && files_same(folder->identity, root->identity)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool pack_is_empty(const struct file_root *root)
+{
+    int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = files_open_stream(fd);
+    const struct dirent *entry = NULL;
+    if (stream == NULL) {
+        return errno == ENOENT;
+    }
+    do {
+        entry = readdir(stream);
+    } while (entry != NULL &&
+             (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    (void)closedir(stream);
+    return entry == NULL;
+}
+
 /* names: only the list of roots. It comes first, so that a restore can refuse it before the
  * first file. */
 static int pack_roots(struct pack *pack, bool names)
@@ -245,14 +282,20 @@ static int pack_roots(struct pack *pack, bool names)
     pack->root = 0;
     for (size_t i = 0; i < roots->count && rc == NG_OK; i++) {
         const struct file_root *root = &roots->items[i];
-        if (root->owner != NULL) {
+        if (pack_is_inside(roots, i)) {
             continue;
         }
-        const struct packed_file file = {.kind = PACKED_ROOT,
-                                         .root = pack->root,
-                                         .space = ng_str_of(root->space),
-                                         .path = ng_str_of(root->path)};
+        struct packed_file file = {.kind = PACKED_ROOT,
+                                   .root = pack->root,
+                                   .space = ng_str_of(root->space),
+                                   .path = ng_str_of(root->path),
+                                   .real = ng_str_of(root->real),
+                                   .plugin = ng_str_of("")};
+        if (root->owner != NULL) {
+            file.plugin = ng_str_of(root->owner->desc.name);
+        }
         if (names) {
+            file.empty = pack_is_empty(root);
             rc = pack->fn(pack->user, &file);
         } else if (!pack_is_root(pack, i, root->identity)) { /* not packed before */
             rc = pack_root(pack, root);
@@ -270,12 +313,12 @@ static int pack_current_roots(struct files *files, struct call *call, struct fil
     unsigned tries = 0;
     for (size_t i = 0; rc == NG_OK && i < roots->count;) {
         const struct file_root *root = &roots->items[i];
-        if (root->owner != NULL || files_root_is_current(root)) {
+        if (pack_is_inside(roots, i) || files_root_is_current(root)) {
             i++;
             continue;
         }
         if (++tries > PACK_ROOT_TRIES) {
-            rc = call_fail(call, NG_EUNAVAILABLE, "The root %s is replaced repeatedly.",
+            rc = call_fail(call, NG_EUNAVAILABLE, "The folder %s is replaced repeatedly.",
                            root->path);
         } else {
             rc = files_roots_reopen(files, call, roots, root);
@@ -285,6 +328,15 @@ static int pack_current_roots(struct files *files, struct call *call, struct fil
         i = 0;
     }
     *ret = roots;
+    return rc;
+}
+
+int files_pack_roots(struct files *files, struct call *call, files_pack_fn *fn, void *user)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    struct pack pack = {.call = call, .fn = fn, .user = user, .roots = roots};
+    int rc = pack_roots(&pack, true);
+    files_roots_unref(roots);
     return rc;
 }
 

@@ -11,10 +11,11 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
+#include "core/base/text_choice.h"
 #include "files_pack.h"
 #include "files_state.h"
 
-#define UNPACK_ROOTS_MAX 256
+#define UNPACK_ROOTS_MAX 512
 /* Bytes of one comparison. */
 #define UNPACK_COMPARED ((size_t)16 * 1024)
 #define UNPACK_NAME_MAX 64
@@ -22,11 +23,17 @@
 /* File systems of the roots and of mounts below them. */
 #define UNPACK_DEVICES_MAX 256
 
-/* A configured root. */
+/* A configured root, or a configured folder of a plugin. */
 struct unpack_root {
-    struct ng_str space, path;
-    int fd; /* -1: not opened yet */
+    struct ng_str plugin, space, path; /* plugin "": a root */
+    int fd;                            /* -1: not opened yet */
     bool taken;
+};
+
+/* A root of the archive. */
+struct unpack_source {
+    struct ng_str plugin, space, path, real;
+    size_t at; /* index in the configured ones; their count: none */
 };
 
 struct unpack {
@@ -34,10 +41,11 @@ struct unpack {
     struct unpack_root roots[UNPACK_ROOTS_MAX];
     size_t root_count;
     struct ng_str own_root;
-    /* Index in `roots` of each root of the archive. */
-    size_t mapped[UNPACK_ROOTS_MAX];
-    struct ng_str spaces[UNPACK_ROOTS_MAX];
-    size_t mapped_count;
+    struct unpack_source sources[UNPACK_ROOTS_MAX];
+    size_t source_count;
+    struct ng_str only; /* absent: everything */
+    bool found;         /* `only` */
+    bool skips;         /* the present file */
     bool write;
     uint64_t made; /* files */
     /* One folder of each file system with new files. */
@@ -95,12 +103,7 @@ int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
     unpack->there = unpack->fd = unpack->dir = -1;
     unpack->own_root = arena_copy(&unpack->arena, own_root);
     for (size_t i = 0; i < count; i++) {
-        struct unpack_root *root = &unpack->roots[i];
-        files_split_root(roots[i], &root->space, &root->path);
-        root->space = arena_copy(&unpack->arena, root->space);
-        root->path = arena_copy(&unpack->arena, root->path);
-        root->fd = -1;
-        unpack->root_count++;
+        (void)unpack_add_folder(unpack, "", roots[i]);
     }
     if (unpack->arena.failed) {
         unpack_free(unpack);
@@ -109,6 +112,48 @@ int unpack_new(const struct ng_str *roots, size_t count, struct ng_str own_root,
     }
     *ret = unpack;
     return NG_OK;
+}
+
+int unpack_add_folder(struct unpack *unpack, const char *plugin, struct ng_str folder)
+{
+    if (unpack->root_count == UNPACK_ROOTS_MAX) {
+        return NG_ETOOLARGE;
+    }
+    struct unpack_root *root = &unpack->roots[unpack->root_count];
+    files_split_root(folder, &root->space, &root->path);
+    if (root->path.len == 0) {
+        return NG_OK;
+    }
+    root->plugin = arena_copy(&unpack->arena, ng_str_of(plugin));
+    root->space = arena_copy(&unpack->arena, root->space);
+    root->path = arena_copy(&unpack->arena, root->path);
+    root->fd = -1;
+    if (unpack->arena.failed) {
+        return NG_EINTERNAL;
+    }
+    /* Archives have absolute paths. */
+    char *real = root->path.data[0] != '/' ? realpath(root->path.data, NULL) : NULL;
+    if (real != NULL) {
+        root->path = arena_copy(&unpack->arena, ng_str_of(real));
+        free(real);
+    }
+    unpack->root_count++;
+    return unpack->arena.failed ? NG_EINTERNAL : NG_OK;
+}
+
+void unpack_only(struct unpack *unpack, struct ng_str path)
+{
+    unpack->only = path;
+}
+
+bool unpack_found(struct unpack *unpack, struct buf *ret_path)
+{
+    if (unpack->found && ret_path != NULL) {
+        const struct unpack_root *root = &unpack->roots[unpack->root];
+        buf_add_str(ret_path, root->path);
+        buf_printf(ret_path, "%s%s", text_if(root->path.len > 1, "/"), buf_cstr(&unpack->path));
+    }
+    return unpack->found;
 }
 
 /* ---- durable names */
@@ -167,7 +212,8 @@ void unpack_begin(struct unpack *unpack, bool write)
         files_close_fd(&unpack->roots[i].fd);
         unpack->roots[i].taken = false;
     }
-    unpack->mapped_count = 0;
+    unpack->source_count = 0;
+    unpack->skips = unpack->found = false;
     unpack->write = write;
 }
 
@@ -190,56 +236,125 @@ void unpack_free(struct unpack *unpack)
 
 /* ---- roots ---- */
 
-/* The root with the same space and path; else the one at the same position within its space. */
+/* The root with the same space and path; else the one at the same position within its space. Of
+ * the same plugin. */
 static size_t unpack_find_root(const struct unpack *unpack, const struct packed_file *file)
 {
     size_t before = 0;
     for (size_t i = 0; i < unpack->root_count; i++) {
-        if (str_equal(unpack->roots[i].space, file->space) &&
-            str_equal(unpack->roots[i].path, file->path)) {
+        const struct unpack_root *root = &unpack->roots[i];
+        if (str_equal(root->plugin, file->plugin) && str_equal(root->space, file->space) &&
+            (str_equal(root->path, file->path) || str_equal(root->path, file->real))) {
             return i;
         }
     }
-    for (size_t i = 0; i < unpack->mapped_count; i++) {
-        before += str_equal(unpack->spaces[i], file->space);
+    for (size_t i = 0; i < unpack->source_count; i++) {
+        before += str_equal(unpack->sources[i].plugin, file->plugin) &&
+                  str_equal(unpack->sources[i].space, file->space);
     }
     for (size_t i = 0; i < unpack->root_count; i++) {
-        if (str_equal(unpack->roots[i].space, file->space) && before-- == 0) {
+        const struct unpack_root *root = &unpack->roots[i];
+        if (str_equal(root->plugin, file->plugin) && str_equal(root->space, file->space) &&
+            before-- == 0) {
             return i;
         }
     }
     return unpack->root_count;
 }
 
-static int unpack_take_root(struct unpack *unpack, const struct packed_file *file,
-                            struct buf *error)
+static int unpack_no_root(const struct unpack_source *source, struct buf *error)
+{
+    buf_printf(error, "the backup has files of %.*s (space %.*s), and ", (int)source->path.len,
+               source->path.data, (int)source->space.len, source->space.data);
+    if (source->plugin.len == 0) {
+        buf_add_c(error, "no root is configured for them: add one to `roots`, as SPACE:/PATH");
+    } else {
+        buf_printf(error,
+                   "no folder of the plugin %.*s is configured for them: add one to its "
+                   "folders (of notes: `opennotes.notebooks`), as SPACE:/PATH",
+                   (int)source->plugin.len, source->plugin.data);
+    }
+    return NG_EFAILED;
+}
+
+static int unpack_open_root(struct unpack *unpack, size_t number, struct buf *error)
 {
     char reason[UNPACK_ERRNO_TEXT];
-    size_t at = unpack_find_root(unpack, file);
-    if (at == unpack->root_count || unpack->roots[at].taken ||
-        unpack->mapped_count == UNPACK_ROOTS_MAX) {
-        buf_printf(error,
-                   "the backup has files of %.*s (space %.*s), and no root is configured for "
-                   "them: add one to `roots`, as SPACE:/PATH",
-                   (int)file->path.len, file->path.data, (int)file->space.len,
-                   file->space.data);
-        return NG_EFAILED;
+    const struct unpack_source *source = &unpack->sources[number];
+    if (source->at == unpack->root_count) {
+        return unpack_no_root(source, error);
     }
-    struct unpack_root *root = &unpack->roots[at];
+    struct unpack_root *root = &unpack->roots[source->at];
+    if (root->fd >= 0) {
+        return NG_OK;
+    }
     if (str_equal(root->path, unpack->own_root)) {
         (void)mkdir(root->path.data, S_IRWXU);
     }
     root->fd = open(root->path.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root->fd < 0 || unpack_note_device(unpack, root->fd) != 0) {
-        buf_printf(error, "the root %.*s cannot be opened: %s; make it first, or set `roots`",
-                   (int)root->path.len, root->path.data,
-                   strerror_r(errno, reason, sizeof(reason)));
+        bool is_root = root->plugin.len == 0;
+        buf_printf(error, "the %s %.*s cannot be opened: %s; make it first, or %s",
+                   is_root ? "root" : "folder", (int)root->path.len, root->path.data,
+                   strerror_r(errno, reason, sizeof(reason)),
+                   is_root ? "set `roots`" : "configure another one");
         return NG_EFAILED;
     }
-    root->taken = true;
-    unpack->spaces[unpack->mapped_count] = arena_copy(&unpack->arena, file->space);
-    unpack->mapped[unpack->mapped_count++] = at;
     return NG_OK;
+}
+
+static int unpack_take_root(struct unpack *unpack, const struct packed_file *file,
+                            struct buf *error)
+{
+    if (unpack->source_count == UNPACK_ROOTS_MAX) {
+        buf_add_c(error, "the backup has too many roots");
+        return NG_EFAILED;
+    }
+    size_t at = unpack_find_root(unpack, file);
+    if (at < unpack->root_count && unpack->roots[at].taken) {
+        at = unpack->root_count;
+    }
+    if (at < unpack->root_count) {
+        unpack->roots[at].taken = true;
+    }
+    unpack->sources[unpack->source_count] = (struct unpack_source){
+        .plugin = arena_copy(&unpack->arena, file->plugin),
+        .space = arena_copy(&unpack->arena, file->space),
+        .path = arena_copy(&unpack->arena, file->path),
+        .real = arena_copy(&unpack->arena, file->real),
+        .at = at,
+    };
+    unpack->source_count++;
+    if (unpack->arena.failed) {
+        buf_add_c(error, "out of memory");
+        return NG_EINTERNAL;
+    }
+    /* One file needs no other root than its own. */
+    return unpack->only.data != NULL ? NG_OK : unpack_open_root(unpack, file->root, error);
+}
+
+/* Is this the file that is wanted, or a folder on the way to it? */
+static bool unpack_leads_to(struct ng_str wanted, struct ng_str root,
+                            const struct packed_file *file)
+{
+    size_t skip = root.len > 1 ? root.len : 0; /* of the root "/": its slash is the next */
+    if (root.len == 0 || !str_starts(wanted, root) || wanted.len <= skip + file->path.len ||
+        wanted.data[skip] != '/') {
+        return false;
+    }
+    struct ng_str below = str_make(wanted.data + skip + 1, wanted.len - skip - 1);
+    if (file->kind == PACKED_FOLDER) {
+        return str_starts(below, file->path) && below.len > file->path.len &&
+               below.data[file->path.len] == '/';
+    }
+    return str_equal(below, file->path);
+}
+
+static bool unpack_wants(const struct unpack *unpack, const struct packed_file *file)
+{
+    const struct unpack_source *source = &unpack->sources[file->root];
+    return unpack->only.data == NULL || unpack_leads_to(unpack->only, source->path, file) ||
+           unpack_leads_to(unpack->only, source->real, file);
 }
 
 /* ---- folders and files ---- */
@@ -247,7 +362,7 @@ static int unpack_take_root(struct unpack *unpack, const struct packed_file *fil
 static int unpack_place(struct unpack *unpack, const struct packed_file *file,
                         struct buf *error)
 {
-    unpack->root = unpack->mapped[file->root];
+    unpack->root = unpack->sources[file->root].at;
     buf_clear(&unpack->path);
     buf_clear(&unpack->parent);
     buf_add_str(&unpack->path, file->path);
@@ -398,6 +513,27 @@ static int unpack_end(struct unpack *unpack, struct buf *error)
     return NG_OK;
 }
 
+static int unpack_item(struct unpack *unpack, const struct packed_file *file, struct buf *error)
+{
+    unpack_leave(unpack);
+    unpack->skips = !unpack_wants(unpack, file);
+    if (unpack->skips) {
+        return NG_OK;
+    }
+    int rc = unpack_open_root(unpack, file->root, error);
+    if (rc == NG_OK) {
+        rc = unpack_place(unpack, file, error);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (file->kind == PACKED_FOLDER) {
+        return unpack_folder(unpack, file, error);
+    }
+    unpack->found = unpack->only.data != NULL;
+    return unpack_open(unpack, file, error);
+}
+
 int unpack_file(struct unpack *unpack, const struct packed_file *file, struct buf *error)
 {
     int rc = NG_OK;
@@ -405,19 +541,21 @@ int unpack_file(struct unpack *unpack, const struct packed_file *file, struct bu
     case PACKED_ROOT:
         return unpack_take_root(unpack, file, error);
     case PACKED_FOLDER:
-        rc = unpack_place(unpack, file, error);
-        return rc != NG_OK ? rc : unpack_folder(unpack, file, error);
     case PACKED_FILE:
-        unpack_leave(unpack);
-        rc = unpack_place(unpack, file, error);
-        return rc != NG_OK ? rc : unpack_open(unpack, file, error);
+        return unpack_item(unpack, file, error);
     case PACKED_PIECE:
-        return unpack_bytes(unpack, file->bytes, error);
+        return unpack->skips ? NG_OK : unpack_bytes(unpack, file->bytes, error);
     case PACKED_FILE_END:
-        rc = unpack_end(unpack, error);
+        rc = unpack->skips ? NG_OK : unpack_end(unpack, error);
         unpack_leave(unpack);
         return rc;
     case PACKED_LEFT_OUT:
+        if (unpack->only.data != NULL && unpack_wants(unpack, file)) {
+            buf_printf(error, "the backup has not the content of this file: %s", file->why);
+            return NG_EFAILED;
+        }
+        break;
+    case PACKED_ROOT_LEFT_OUT:
         break;
     }
     return NG_OK;

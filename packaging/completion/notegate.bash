@@ -39,7 +39,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--tool|--rate|--expires|--note|--user|--set|-s|--listen|-l)
+    --agent|--space|--tool|--rate|--expires|--note|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -80,7 +80,7 @@ _notegate() {
         files=1
         ;;
     restore)
-        options="--json --config --set --listen --data-dir --root --help --version"
+        options="--json --only --config --set --listen --data-dir --root --help --version"
         words=""
         files=1
         ;;

@@ -51,7 +51,7 @@ def test_to_stdout(data, tmp_path):
         with Gateway(data) if running else contextlib.nullcontext():
             code, archive, told = streamed(data)
             assert code == 0, told
-            assert re.fullmatch(rf"-: 1 documents, 1 revisions, 1 events, {len(archive)} bytes, of {data}\n", told), told
+            assert re.fullmatch(rf"-: 1 documents, 1 revisions, 1 events, {len(archive)} bytes, of {data}\ndocuments: 1 notebooks\n", told), told
             code, again, told = streamed(data, "--json")
             assert code == 0 and json.loads(told)["documents"] == 1 and json.loads(told)["data_dir"] == str(data)
         assert rows(archive)[0]["format"] == 1, "without files the form is the one that older programs read"

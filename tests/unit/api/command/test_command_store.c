@@ -70,7 +70,10 @@ static void backups(void **state)
         expect_run(words, 1, NULL, "--force");
         (void)snprintf(words, sizeof(words), "backup %s/copy%d --force --files --json", home,
                        round);
-        expect_run(words, 0, "\"files\":0,\"left_out\":0,\"changed\":0}", NULL);
+        expect_run(words, 0,
+                   "\"files\":0,\"left_out\":0,\"changed\":0,\"deleted\":0,\"by_kind\":{"
+                   "\"notebooks\":1}",
+                   NULL);
         expect_run("backup -", 0, "{\"kind\":\"notegate backup\"", " documents, ");
         expect_run("backup - --json --files", 0, "{\"kind\":\"notegate backup\"",
                    "\"data_dir\":\"");
@@ -91,6 +94,37 @@ static void backups(void **state)
                        "call notebook mode=read name=kept --data-dir %s/again%d", home, round);
         expect_run(words, 0, "text\n", NULL);
     }
+}
+
+static void one_of_a_backup(void **state)
+{
+    static const struct {
+        const char *uri;
+        int code;
+        const char *out, *told;
+    } cases[] = {
+        {"notegate://~local/notebook/kept", 0, "restored notegate://~local/notebook/kept\n",
+         NULL},
+        {"notegate://~local/notebook/kept", 1, NULL, "exists (revision 1)"},
+        {"notegate://~local/notebook/kpt", 1, NULL,
+         "did you mean notegate://~local/notebook/kept?"},
+        {"notegate://~local/song/kept", 1, NULL, "no kind of document"},
+        {"notegate://~local/notebook/%2Fnone", 1, NULL, "backup without --files"},
+        {"kept", 2, NULL, "is no URI of a resource"},
+    };
+    char words[1024];
+    (void)state;
+    expect_run("call notebook mode=create name=kept newStr=text", 0, "kept", NULL);
+    (void)snprintf(words, sizeof(words), "backup %s/one", home);
+    expect_run(words, 0, "documents: 1 notebooks\n", NULL);
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        (void)snprintf(words, sizeof(words), "restore %s/one --only %s --data-dir %s/other",
+                       home, cases[i].uri, home);
+        expect_run(words, cases[i].code, cases[i].out, cases[i].told);
+    }
+    (void)snprintf(words, sizeof(words),
+                   "call notebook mode=read name=kept --data-dir %s/other", home);
+    expect_run(words, 0, "text\n", NULL);
 }
 
 static void bad_archives(void **state)
@@ -246,6 +280,7 @@ int main(void)
         TEST(checks),
         TEST(a_data_directory_that_others_read),
         TEST(backups),
+        TEST(one_of_a_backup),
         TEST(bad_archives),
         TEST(no_data_is_not_in_order),
         TEST(the_contract_suite),
