@@ -18,7 +18,7 @@ import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SUPPORT = SOURCE / "tests" / "e2e" / "support"
-sys.path[:0] = [str(SUPPORT), str(SOURCE / "tests" / "support")]
+sys.path[:0] = [str(SUPPORT), str(SOURCE / "tests" / "support"), str(SOURCE / "tests" / "house")]
 from crashes import CRASHES, pytest_runtest_logstart, pytest_runtest_makereport  # noqa: E402,F401 (hooks)
 from servers import servers  # noqa: E402,F401 (a fixture)
 

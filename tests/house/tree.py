@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shared by the house checks: the source files of the product, their areas, and their text without comments."""
+"""Shared by the house checks: the source files of the product, their areas, their text without comments, and Markdown."""
 
 import re
 import subprocess
@@ -41,6 +41,24 @@ def blank(text, kinds=("comment", "string", "char")):
         return re.sub(r"[^\n]", " ", match[0])
 
     return TOKEN.sub(give, text)
+
+
+FENCED = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.M | re.S)
+BEGINS = r"\||(?:[-*+]|\d+\.) "  # a row of a table, an item of a list
+SPAN = rf"`(?:[^`\n]|\n(?! *(?:\n|{BEGINS})))+`"
+NAMES = re.compile(rf"(?:(?:, | and )?(?:\[{SPAN}\]\([^)]*\)|{SPAN}))+")
+ENTRY = re.compile(rf"^ *(?:{BEGINS}) *(.*(?:\n +(?!{BEGINS})\S.*)*)", re.M)
+
+
+def code_spans(page):
+    """Texts in backticks outside of fenced blocks of a Markdown text; one may end on the next line."""
+    return [" ".join(span[1:-1].split()) for span in re.findall(SPAN, FENCED.sub("", page))]
+
+
+def entry_names(page):
+    """The code spans with which a row of a table or an item of a list begins, in the order of the Markdown text."""
+    begins = (NAMES.match(entry[1]) for entry in ENTRY.finditer(FENCED.sub("", page)))
+    return [name for begin in begins if begin for name in code_spans(begin[0])]
 
 
 def object_files(build):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The READMEs of the folders: every file is named, and everything that they name exists."""
+"""The READMEs of the folders: every file has a row or an item, and everything that they name exists."""
 
 import re
+import subprocess
 
 import pytest
 from conftest import SOURCE
+from tree import code_spans, entry_names
 
 # Folders with their own README. It also describes subfolders without one.
 PAGES = sorted(
@@ -16,12 +18,6 @@ PAGES = sorted(
 CODE = (".c", ".h", ".py", ".mjs", ".sh", ".cmake", ".service", ".yaml", ".in", "")
 # Files that any folder may have, or that are tests by their name.
 ANYWHERE = re.compile(r"README\.md|CMakeLists\.txt|package(-lock)?\.json|test_.*|__pycache__|.*\.pyc|corpora|guides|data")
-
-
-def names(page):
-    """Texts in backticks, outside of fenced blocks."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
-    return re.findall(r"`([^`\n]+)`", text)
 
 
 def pattern_of(name):
@@ -56,7 +52,7 @@ def placed(path, said):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SOURCE).parent))
 def test_every_file_has_its_place(page):
-    said = names(page)
+    said = entry_names(page.read_text())
     missing = [str(path.relative_to(page.parent)) for path in files_of(page) if not placed(path, said)]
     assert missing == [], f"{page.relative_to(SOURCE)} does not say what these are for"
 
@@ -67,7 +63,7 @@ FILE = re.compile(r"[\w./*-]*\.(?:c|h|py|mjs|sh|cmake|supp)")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SOURCE).parent))
 def test_every_named_file_is_there(page):
     gone = []
-    for name in names(page):
+    for name in code_spans(page.read_text()):
         if not FILE.fullmatch(name) or "NAME" in name or "_X" in name:
             continue
         wanted = f"*{name}" if name.startswith("_") else name.removeprefix("../")
@@ -86,6 +82,47 @@ def test_every_named_function_is_there(folder):
     for path in [*SOURCE.glob("core/**/*.[ch]"), *SOURCE.glob("api/**/*.[ch]"),
                  *SOURCE.glob("backends/*/*.[ch]")]:
         words |= set(re.findall(r"\w+", path.read_text()))
-    named = {name.removesuffix("()") for name in names(SOURCE / folder / "README.md")}
+    named = {name.removesuffix("()") for name in code_spans((SOURCE / folder / "README.md").read_text())}
     gone = sorted(name for name in named if re.fullmatch(r"[a-z]+_\w+", name) and name not in words)
     assert gone == [], f"{folder}/README.md names what no code has"
+
+
+PAGE = """Text of `prose.c`.
+
+| `row.c`, [`folder/`](folder/README.md) | not `cell.c` |
+- `item.c` and `other.h`: not `inside.c`,
+  nor `behind.c`.
+  - `nested.c`: below it.
+1. `a command
+   with words`: broken.
+- not `late.c`
+
+```
+- `fenced.c`: an example
+```
+| `last.c`
+"""
+
+
+def test_rows_and_items_name_files():
+    assert entry_names(PAGE) == ["row.c", "folder/", "item.c", "other.h", "nested.c", "a command with words", "last.c"]
+    assert set(code_spans(PAGE)) - set(entry_names(PAGE)) == {"prose.c", "cell.c", "inside.c", "behind.c", "late.c"}
+
+
+def test_a_file_without_a_place_is_found(tmp_path):
+    for name in ("row.c", "prose.c", "nested.c", "unknown.c"):
+        (tmp_path / name).touch()
+    page = tmp_path / "README.md"
+    page.write_text(PAGE)
+    assert [path.name for path in files_of(page) if not placed(path, entry_names(PAGE))] == ["prose.c", "unknown.c"]
+
+
+@pytest.mark.parametrize("line, found", [
+    ("é" * 120, False), ("é" * 121, True), ("- `a.c`: " + "x " * 60, True), ("| " + "x " * 60 + "|", True),
+    ("https://example.org/" + "x" * 120, False), ("- [a page](" + "x" * 120 + ").", False),
+    ("read [a page](" + "x" * 120 + ")", True), ("```\n" + "x" * 121 + "\n```", False)])
+def test_long_lines_are_found(tmp_path, line, found):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n{line}\n")
+    done = subprocess.run([SOURCE / "tests/house/pages", page], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.startswith(f"{page}:3: ")) == (int(found), found), done.stderr

@@ -27,7 +27,6 @@ CONFIGURATION = GUIDES / "configuration.md"
 OPERATING = GUIDES / "operating.md"
 KEYLESS = (README, TOOLS, CONFIGURATION, OPERATING)
 README_WORDS = 1800  # eight minutes of a newcomer's time
-COLUMNS = 120
 TIMEOUT = 300
 PAGES = sorted(
     path
@@ -360,11 +359,6 @@ def test_each_serve_says_to_stop_the_first_gateway():
 def test_every_guide_is_named_in_readme():
     assert all(f"](api/guides/{page.name}" in README.read_text() for page in GUIDES.glob("*.md"))
     assert all(f"](guides/{page.name})" in (SOURCE / "api" / "README.md").read_text() for page in GUIDES.glob("*.md"))
-
-
-@pytest.mark.parametrize("page", [README, *sorted(GUIDES.glob("*.md"))], ids=lambda page: page.stem)
-def test_lines_end_in_time(page):
-    assert [line for line in page.read_text().splitlines() if len(line) > COLUMNS] == []
 
 
 def test_uris_of_resources(place):
