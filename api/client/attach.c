@@ -177,13 +177,14 @@ static int attach_check_passed(struct attach *attach)
  * This data directory is the default, and another gateway answers at the configured address:
  * the command is told so. A key would be unknown to that gateway: true, refused.
  */
-static bool attach_meets_other(const struct command_line *line, const struct attach *attach)
+static bool attach_meets_other(const struct command_line *line, struct attach *attach)
 {
     struct buf hint;
     struct ng_str listen = config_text(attach->config, "listen");
     bool is_key = strcmp(line->command->name, "key") == 0;
     buf_init(&hint, ATTACH_ERROR_MAX);
-    bool other = other_gateway_answers(listen, &hint);
+    bool other = attach_load_client(attach) == NG_OK &&
+                 other_gateway_answers(attach->client, listen, &hint);
     if (other) {
         command_error("another gateway answers at %.*s, and its data directory is not %s%s%s%s",
                       (int)listen.len, listen.data, attach->data_dir,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* client.c - the module client.so: one HTTP request over a Unix socket. The only user of
+/* client.c - the module client.so: one HTTP request. The only user of
  * libcurl. */
 #include "client.h"
 
@@ -83,8 +83,10 @@ static bool client_set_options(struct client_state *state, struct curl_slist *he
     CURL *curl = state->curl;
     const struct client_request *request = state->request;
     bool ok = curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK;
-    ok = ok &&
-         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, request->socket_path) == CURLE_OK;
+    if (ok && request->socket_path != NULL) {
+        ok = curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, request->socket_path) == CURLE_OK;
+    }
+    ok = ok && curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->wait_ms) == CURLE_OK;
     ok = ok && curl_easy_setopt(curl, CURLOPT_PROXY, "") == CURLE_OK;
     ok = ok && curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
     ok = ok && curl_easy_setopt(curl, CURLOPT_USERAGENT, CLIENT_NAME) == CURLE_OK;
@@ -105,6 +107,12 @@ static bool client_set_options(struct client_state *state, struct curl_slist *he
     return ok;
 }
 
+static const char *client_where(const struct client_state *state)
+{
+    const struct client_request *request = state->request;
+    return request->socket_path != NULL ? request->socket_path : request->address;
+}
+
 static enum client_outcome client_perform(struct client_state *state, int *ret_status,
                                           char *error, size_t error_size)
 {
@@ -118,12 +126,11 @@ static enum client_outcome client_perform(struct client_state *state, int *ret_s
         return CLIENT_STOPPED;
     }
     if (rc == CURLE_COULDNT_CONNECT) {
-        (void)snprintf(error, error_size, "no gateway answers at %s",
-                       state->request->socket_path);
+        (void)snprintf(error, error_size, "no gateway answers at %s", client_where(state));
         return CLIENT_NOBODY;
     }
-    (void)snprintf(error, error_size, "the gateway at %s broke off: %s",
-                   state->request->socket_path, curl_easy_strerror(rc));
+    (void)snprintf(error, error_size, "the gateway at %s broke off: %s", client_where(state),
+                   curl_easy_strerror(rc));
     return CLIENT_BROKEN;
 }
 
@@ -145,7 +152,9 @@ static enum client_outcome client_send(const struct client_request *request, int
     *ret_status = 0;
     (void)pthread_once(&client_once, client_start);
     (void)snprintf(error, error_size, "out of memory");
-    int len = snprintf(url, sizeof(url), "http://localhost%s", request->path);
+    int len =
+        snprintf(url, sizeof(url), "http://%s%s",
+                 request->socket_path != NULL ? "localhost" : request->address, request->path);
     if (len < 0 || (size_t)len >= sizeof(url)) {
         (void)snprintf(error, error_size, "the request's path is too long");
         return CLIENT_BROKEN;

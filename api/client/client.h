@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * client.h - requests to a running gateway through its Unix socket.
+ * client.h - requests to a gateway: to a running one through its Unix socket, or over TCP.
  *
  * The client is a module (client.so) of its own, so that serving does not load libcurl. It
  * exports one symbol, `notegate_client`, of type struct client_api.
@@ -15,7 +15,7 @@
 #define CLIENT_MODULE_NAME "client.so"
 #define CLIENT_SYMBOL "notegate_client"
 /* Raised with every change of these structs: binary and module come from one build. */
-#define CLIENT_API 1
+#define CLIENT_API 2
 /* The commands' own name, in audit lines. */
 #define CLIENT_NAME "notegate/" NOTEGATE_VERSION
 /* Headers in one request. */
@@ -23,12 +23,14 @@
 
 /* One request and where its answer goes. Lent until send() returns. */
 struct client_request {
-    const char *socket_path;
+    const char *socket_path;                 /* NULL: over TCP, to `address` */
+    const char *address;                     /* "127.0.0.1:8420" */
     const char *method;                      /* "GET", "POST" */
     const char *path;                        /* "/v1/tools" */
     const char *headers[CLIENT_HEADERS_MAX]; /* "Name: value" */
     size_t header_count;
     struct ng_str body; /* absent: none */
+    long wait_ms;       /* for the whole answer; 0: no limit */
     /* The answer, as it comes. Not 0 ends the request. status: of the answer. */
     int (*on_body)(void *user, int status, const char *data, size_t len);
     /* May be NULL. Name in lower case. */

@@ -15,15 +15,6 @@
 /* A text that begins with "ng_" and is this long may be a key, whole or in part. */
 #define KEY_SHOWN_LEN (3 + KEY_ID_LEN)
 
-static void copy(char *out, size_t size, struct ng_str text)
-{
-    text = utf8_cut(text, size - 1);
-    if (text.len > 0) {
-        memcpy(out, text.data, text.len);
-    }
-    out[text.len] = '\0';
-}
-
 static struct ng_str absent_if_empty(const char *text)
 {
     return str_or(ng_str_of(text), str_make(NULL, 0));
@@ -59,9 +50,10 @@ static struct ng_str shown_path(const struct http_request *request,
 void http_access_headers(struct http_request *request)
 {
     struct http_access *access = &request->access;
-    copy(access->user_agent, sizeof(access->user_agent), request->headers.user_agent);
+    utf8_copy(access->user_agent, sizeof(access->user_agent), request->headers.user_agent);
     if (http_traceparent_valid(request->headers.traceparent)) {
-        copy(access->traceparent, sizeof(access->traceparent), request->headers.traceparent);
+        utf8_copy(access->traceparent, sizeof(access->traceparent),
+                  request->headers.traceparent);
     }
 }
 
@@ -110,13 +102,13 @@ void http_access_caller(struct http_request *request, const struct auth_refusal 
     const struct auth_caller *caller = &request->caller;
     if (refusal != NULL) {
         access->trusted = refusal->agent[0] != '\0';
-        copy(access->agent, sizeof(access->agent), ng_str_of(refusal->agent));
-        copy(access->key, sizeof(access->key), ng_str_of(refusal->key));
+        utf8_copy(access->agent, sizeof(access->agent), ng_str_of(refusal->agent));
+        utf8_copy(access->key, sizeof(access->key), ng_str_of(refusal->key));
     } else {
         access->trusted = true;
-        copy(access->agent, sizeof(access->agent), caller->agent);
+        utf8_copy(access->agent, sizeof(access->agent), caller->agent);
         if (caller->key != NULL) {
-            copy(access->key, sizeof(access->key), ng_str_of(caller->key->id));
+            utf8_copy(access->key, sizeof(access->key), ng_str_of(caller->key->id));
         }
     }
 }
@@ -124,8 +116,8 @@ void http_access_caller(struct http_request *request, const struct auth_refusal 
 void http_access_message(struct http_request *request, const char *method, const char *tool)
 {
     struct http_access *access = &request->access;
-    copy(access->mcp_method, sizeof(access->mcp_method), ng_str_of(method));
-    copy(access->tool, sizeof(access->tool), ng_str_of(tool));
+    utf8_copy(access->mcp_method, sizeof(access->mcp_method), ng_str_of(method));
+    utf8_copy(access->tool, sizeof(access->tool), ng_str_of(tool));
 }
 
 void http_access_end(struct http_request *request, bool whole)

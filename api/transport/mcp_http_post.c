@@ -95,15 +95,6 @@ void mcp_http_give_stream(struct mcp_http_response *response, struct http_stream
     response->stream = stream;
 }
 
-static void copy_name(char out[MCP_HTTP_NAME_SIZE], struct ng_str name)
-{
-    name = utf8_cut(name, MCP_HTTP_NAME_SIZE - 1);
-    if (name.len > 0) {
-        memcpy(out, name.data, name.len);
-    }
-    out[name.len] = '\0';
-}
-
 /* Before done() is called. */
 static void tell_message(struct mcp_http_job *http)
 {
@@ -111,10 +102,11 @@ static void tell_message(struct mcp_http_job *http)
     if (http->job.is_batch) {
         return;
     }
-    copy_name(http->response->method, message->method);
+    utf8_copy(http->response->method, MCP_HTTP_NAME_SIZE, message->method);
     if (str_is(message->method, "tools/call")) {
         const struct ng_value *name = json_get(message->params, "name");
-        copy_name(http->response->tool, json_is(name, NG_TYPE_STRING) ? name->text : STR_NONE);
+        utf8_copy(http->response->tool, MCP_HTTP_NAME_SIZE,
+                  json_is(name, NG_TYPE_STRING) ? name->text : STR_NONE);
     }
 }
 

@@ -4,6 +4,8 @@
 #ifndef NOTEGATE_CORE_UTF8_H
 #define NOTEGATE_CORE_UTF8_H
 
+#include <string.h>
+
 #include "notegate/abi.h"
 
 #define UTF8_BYTES_MAX 4                /* of one character */
@@ -46,6 +48,16 @@ static inline struct ng_str utf8_cut(struct ng_str text, size_t bytes)
         text.len = bytes;
     }
     return text;
+}
+
+/* Copies its longest beginning that fits between characters into out[size], and a final 0. */
+static inline void utf8_copy(char *out, size_t size, struct ng_str text)
+{
+    text = utf8_cut(text, size - 1);
+    if (text.len > 0) {
+        memcpy(out, text.data, text.len);
+    }
+    out[text.len] = '\0';
 }
 
 /* The longest beginning of valid text with at most `count` characters. */

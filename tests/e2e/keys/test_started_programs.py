@@ -204,7 +204,7 @@ def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
     """Guard and holder are killed: what outlives them comes to the gateway."""
     need("python3")
     running = start(["plugins=cells"])
-    told, go = tmp_path / "told", tmp_path / "go"
+    pid, told, go = tmp_path / "pid", tmp_path / "told", tmp_path / "go"
     code = f"""
     import ctypes, subprocess
     if os.fork() == 0:
@@ -215,7 +215,8 @@ def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
     """
     program = (ASK.format(port=running.port, local=running.socket_path, key=None) +
                textwrap.dedent(f"""
-    open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+    open({str(pid)!r} + "~", "w").write(str(os.getpid()))
+    os.rename({str(pid)!r} + "~", {str(pid)!r})
     end = time.monotonic() + 100
     while not os.path.exists({str(go)!r}) and time.monotonic() < end:
         time.sleep(0.02)
@@ -224,12 +225,12 @@ def test_nor_an_orphan_of_all_that_held_it(start, tmp_path, way):
     """))
     book = Book(running, "n.ipynb", [("a", ASK.format(port=0, local="", key=None) + f"PROGRAM = {program!r}\n" + textwrap.dedent(code))])
     book.run("a")
-    eventually((tmp_path / "pid").exists, RUN_SECONDS, "the program runs")
+    eventually(pid.exists, RUN_SECONDS, "the program runs")
     holder, guard = holder_of(running), guard_of(running)
     os.kill(holder, signal.SIGSTOP)
     os.kill(guard, signal.SIGKILL)
     os.kill(holder, signal.SIGKILL)
-    eventually(lambda: parent_of(int((tmp_path / "pid").read_text())) not in (holder, guard), RUN_SECONDS, "it is an orphan")
+    eventually(lambda: parent_of(int(pid.read_text())) not in (holder, guard), RUN_SECONDS, "it is an orphan")
     go.touch()
     eventually(told.exists, RUN_SECONDS, "it has asked")
     assert told.read_text() == "401"
