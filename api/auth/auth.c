@@ -241,9 +241,11 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
     }
     *ret = keys_find(auth->gateway->keys, token, &why);
     if (*ret == NULL) {
-        (void)refuse(refusal, NG_EUNAUTHENTICATED,
-                     gateway_has_keys(auth->gateway) ? hint_other_key : hint_no_keys, "%s",
-                     why);
+        const char *hint = hint_other_key;
+        if (!gateway_has_keys(auth->gateway)) {
+            hint = auth_needs_key(auth) ? hint_key : hint_no_keys;
+        }
+        (void)refuse(refusal, NG_EUNAUTHENTICATED, hint, "%s", why);
         refusal->bad_token = true;
         return refusal->rc;
     }

@@ -11,6 +11,7 @@
 #include "core/call/gateway.h"
 #include "core/config/config.h"
 #include "core/keys/keys.h"
+#include "key_spaces.h"
 
 /* Of a wrong id that a sentence shows. */
 #define SHOWN_MAX 80
@@ -107,22 +108,37 @@ static int list(struct call *call, const struct key_job *job)
 /* Attempts to write the answer of a completed change when memory is short. */
 #define REPLY_TRIES 8
 
-static void reply_once(struct call *call, const struct key *key, const char *text)
+/* A new key's text, and those of its spaces that are new. */
+struct key_new {
+    const char *text;
+    const struct ng_str *spaces;
+    size_t space_count;
+};
+
+static void reply_once(struct call *call, const struct key *key, const struct key_new *made)
 {
     struct ng_writer *writer = call->pub.host->reply_json(&call->pub);
     json_object(writer);
-    if (text != NULL) {
-        json_member_cstring(writer, "key", text);
+    if (made != NULL) {
+        json_member_cstring(writer, "key", made->text);
     }
     key_print(key, writer);
+    if (made != NULL && made->space_count > 0) {
+        json_name(writer, "new_spaces");
+        json_array(writer);
+        for (size_t i = 0; i < made->space_count; i++) {
+            json_string(writer, made->spaces[i]);
+        }
+        json_end(writer);
+    }
     json_end(writer);
 }
 
-static void reply(struct call *call, const struct key *key, const char *text)
+static void reply(struct call *call, const struct key *key, const struct key_new *made)
 {
     for (int i = 0; i < REPLY_TRIES && (i == 0 || call_lacks_memory(call)); i++) {
         call->arena.oom = false;
-        reply_once(call, key, text);
+        reply_once(call, key, made);
     }
 }
 
@@ -133,6 +149,7 @@ static int add(struct call *call)
     struct key_spec spec;
     struct key *key = NULL;
     char text[KEY_TEXT_MAX];
+    struct key_new made = {.text = text};
     if (json_parse(&call->arena, call->args_text, call->gateway->limits.depth, &body, &error) !=
         NG_OK) {
         return call_fail(call, NG_EJSON,
@@ -153,11 +170,14 @@ static int add(struct call *call)
             ng_str_of("Add it on the gateway's machine: notegate key add NAME --run");
         return NG_ERUN;
     }
+    if (rc == NG_OK) { /* before the key is there: a failure must not hide it */
+        rc = key_spaces_new(call, &spec, &made.spaces, &made.space_count);
+    }
     if (rc == NG_OK) {
         rc = keys_add(call->gateway->keys, call, &spec, text, &key);
     }
     if (rc == NG_OK) {
-        reply(call, key, text);
+        reply(call, key, &made);
         explicit_bzero(text, sizeof(text));
     }
     key_unref(key);

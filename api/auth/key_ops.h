@@ -17,7 +17,8 @@ struct key_job {
 };
 
 /* A step for dispatch_step(), user: a struct key_job. Replies with a JSON object: {"keys":[..]}
- * for LIST, else the key; for ADD, whose request is call->args_text, with its text as "key". */
+ * for LIST, else the key; for ADD, whose request is call->args_text, with its text as "key" and
+ * those of its spaces that are new, if there are any, as "new_spaces". */
 int key_ops_step(struct ng_call *pub, void *user);
 /* May this caller see and make keys? */
 bool key_ops_allowed(const struct call *call);

@@ -202,6 +202,16 @@ static bool key_runs(const struct ng_value *key)
     return run == NULL || run->type == NG_TYPE_TRUE;
 }
 
+/* An unused space may be a typing error. */
+static void key_show_new_spaces(const struct ng_value *key)
+{
+    const struct ng_value *spaces = json_get(key, "new_spaces");
+    for (const struct ng_value *one = json_first(spaces); one != NULL; one = one->next) {
+        (void)fprintf(stderr, "space `%.*s` is new: no documents, no other key\n",
+                      (int)one->text.len, one->text.data);
+    }
+}
+
 /* The key alone on stdout, for scripts; what a person wants to know on stderr. */
 static int key_show_new(const struct ng_value *key)
 {
@@ -262,6 +272,7 @@ static int key_add(struct key_command *command)
         rc = key_do(command, &job, buf_str(&body), &key, &text);
     }
     if (rc == COMMAND_OK) {
+        key_show_new_spaces(key);
         if (line_has(command->line, LINE_JSON)) {
             rc = key_print_json(text);
         } else {

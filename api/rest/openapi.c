@@ -19,6 +19,14 @@ static const char other_members[] =
     "'$ref':'#/components/schemas/Content'}},'revision':{'anyOf':[{'type':'integer'},{"
     "'type':'string'}],'description':'The revision that was written or read.'}}}";
 
+/* In `x-notegate`, for /docs: annotations of MCP do not tell that a tool runs code. */
+static const char *const effects[] = {
+    [NG_EFFECT_READS] = "reads",
+    [NG_EFFECT_WRITES] = "writes",
+    [NG_EFFECT_ADMIN] = "admin",
+    [NG_EFFECT_RUNS] = "runs",
+};
+
 static void print_call(struct buf *out, const struct tool *tool, bool with_agent)
 {
     const struct ng_tool *desc = &tool->desc;
@@ -26,7 +34,11 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
     (void)buf_add_json(out, ng_str_of(desc->title != NULL ? desc->title : desc->name));
     (void)buf_add_c(out, ",\"description\":");
     (void)buf_add_json(out, ng_str_of(desc->summary));
-    (void)buf_printf(out, ",\"tags\":[\"%s\"],\"parameters\":", tool->plugin->desc.name);
+    (void)buf_printf(out,
+                     ",\"tags\":[\"%s\"],\"x-notegate\":{\"effect\":\"%s\",\"destructive\":%s}",
+                     tool->plugin->desc.name, effects[desc->effect],
+                     (desc->flags & NG_TOOL_DESTRUCTIVE) != 0 ? "true" : "false");
+    (void)buf_add_c(out, ",\"parameters\":");
     openapi_print_parameters(out, OPENAPI_CALL_PARAMETERS, with_agent);
     openapi_put(out,
                 ",'requestBody':{'required':true,'content':{'application/json':{'schema':");

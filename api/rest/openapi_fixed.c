@@ -162,7 +162,9 @@ static const char keys_schemas[] =
     "],'description':'A time in the future, or 30d for 30 days from "
     "now.'}}},'Key':{'type':'object','required':['id','agent','role','mode','run','spaces','"
     "created','state'],'properties':{'key':{'type':'string','description':'The text to send as "
-    "bearer; only in the answer that made it.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
+    "bearer; only in the answer that made it.'},'new_spaces':{'type':'array','items':" TEXT
+    ",'description':'Its spaces without documents and other keys; only in the answer that made "
+    "it.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
     "'mode':" MODE ",'run':{'type':'boolean'},'spaces':{'type':'array','items':" TEXT "},"
     "'tools':{'type':'array','items':" TEXT "},'rate':{'type':'number'},'created':" TIME ","
     "'last_used':" TIME ",'made_by':" TEXT ",'note':" TEXT ",'expires':" TIME ",'revoked':" TIME

@@ -195,6 +195,17 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
     return rc;
 }
 
+bool files_has_space(struct files *files, struct ng_str space)
+{
+    struct file_roots *roots = files_roots_ref(files);
+    bool found = false;
+    for (size_t i = 0; i < roots->count && !found; i++) {
+        found = str_is(space, roots->items[i].space);
+    }
+    files_roots_unref(roots);
+    return found;
+}
+
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
                const struct files_own *own, struct files **ret)
 {

@@ -34,6 +34,8 @@ int files_set_roots(struct files *files, struct call *call, const struct ng_str 
 /* Adds a root that only calls of the present plugin use, see ng_host.file_folder. Recovers
  * unfinished saves in it first. A reload keeps it. */
 int files_add_folder(struct files *files, struct call *call, struct ng_str folder);
+/* Does a configured root or a plugin's folder belong to the space? */
+bool files_has_space(struct files *files, struct ng_str space);
 /* The roots that the caller sees, for commands and the reload report. */
 size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots);
 

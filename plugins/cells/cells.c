@@ -242,7 +242,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "clearCellOutputs",
         .title = "Clear Cell Outputs",
         .summary = "Remove the outputs of cells from the file of a Jupyter notebook (.ipynb), "
-                   "e.g. before it is shared.",
+                   "for example before it is shared.",
         .params = cells_clear_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,

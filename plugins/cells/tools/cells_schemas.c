@@ -12,11 +12,13 @@
     "this revision, else fail with CONFLICT.\"}"
 #define ID_TYPE "\"type\":\"string\",\"minLength\":1"
 #define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
+#define CELL "Id of the cell, or index:N, its position from 0."
+#define CELLS "Ids of the cells, or index:N, their positions from 0"
 
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"Ids of the cells to run (index:N for a cell "
-    "without an id). They run in the order of the notebook.\"}," NOTEBOOK ","
+    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
+    ". They run in the order of the notebook.\"}," NOTEBOOK ","
     "\"timeout\":{\"type\":\"number\",\"minimum\":0,\"description\":\"Seconds "
     "this call may run, more than 0; then the cell is interrupted. 120 by default.\"},"
     "\"background\":{\"type\":\"boolean\",\"description\":\"Answer at once with a run "
@@ -36,21 +38,20 @@ const char cells_add_params[] =
 
 const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell (index:N for a "
-    "cell without an id).\"},"
+    "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
     "until the cell is run.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"Only these cells; without it all. Those that are "
-    "not there are named in the answer.\"}," NOTEBOOK "},\"additionalProperties\":false}";
+    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
+    "; without it all. Those that are not there are named in the answer.\"}," NOTEBOOK
+    "},\"additionalProperties\":false}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell (index:N for a "
-    "cell without an id).\"},"
+    "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
     "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Read the text of "
     "the outputs on from this character.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
@@ -69,11 +70,11 @@ const char cells_detach_params[] =
 
 const char cells_select_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS
-    ",\"maxItems\":1000,\"description\":\"Ids of the selected cells; an empty list "
-    "selects none.\"},"
-    "\"active\":{" ID_TYPE ",\"description\":\"Id of the cell that is being "
-    "edited.\"}," NOTEBOOK "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
+    "\"cellIds\":{" IDS ",\"maxItems\":1000,\"description\":\"" CELLS
+    "; an empty list selects none.\"},"
+    "\"active\":{" ID_TYPE
+    ",\"description\":\"The cell that is being edited, as in `cellIds`.\"}," NOTEBOOK
+    "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_context_params[] =
     "{\"type\":\"object\",\"properties\":{" NOTEBOOK "},\"additionalProperties\":false}";
@@ -88,22 +89,21 @@ const char cells_create_params[] =
 
 const char cells_delete_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"minItems\":1,\"maxItems\":10000,\"description\":\"Ids of the cells "
-    "to delete.\"}," NOTEBOOK "," REVISION
+    "\"cellIds\":{" IDS ",\"minItems\":1,\"maxItems\":10000,\"description\":\"" CELLS
+    ".\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_move_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{" ID_TYPE ",\"description\":\"Id of the cell to move.\"},"
+    "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
     "\"index\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Where it is "
     "afterwards, from 0.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellId\",\"index\"],\"additionalProperties\":false}";
 
 const char cells_clear_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS
-    ",\"minItems\":1,\"maxItems\":10000,\"description\":\"Ids of the cells whose outputs "
-    "go; without it all.\"}," NOTEBOOK "," REVISION "},\"additionalProperties\":false}";
+    "\"cellIds\":{" IDS ",\"minItems\":1,\"maxItems\":10000,\"description\":\"" CELLS
+    "; without it all.\"}," NOTEBOOK "," REVISION "},\"additionalProperties\":false}";
 
 const char cells_get_run_params[] =
     "{\"type\":\"object\",\"properties\":{"

@@ -39,21 +39,6 @@ def contents(data):
         json.loads(call(data, "mode=read", f"name=n{n}", "--json").stdout) for n in range(3)]
 
 
-def test_a_reader_that_leaves_is_told_nothing():
-    read, write = os.pipe()
-    os.close(read)
-    try:
-        done = subprocess.run([BINARY, "--help"], stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE, text=True,
-                              timeout=60, env=environment())
-    finally:
-        os.close(write)
-    assert (done.returncode, done.stderr) == (1, "")
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([BINARY, "--help"], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True,
-                              timeout=60, env=environment())
-    assert done.returncode == 1 and "cannot write to the standard output" in done.stderr
-
-
 # ---- words ----
 
 

@@ -156,7 +156,7 @@ def test_the_page_finds_its_files(base, page):
         script = client.get(urljoin(str(answer.url), source))
         assert re.search(r"new URL\('\.\./' \+ path, script\)", script.text)
         asked = re.findall(r"fetch\(([^,]*)", script.text)
-        assert len(asked) == 3 and all(one.startswith("address('") for one in asked)
+        assert len(asked) == 2 and all(one.startswith("address('") for one in asked)
         for one in re.findall(r"address\('([^']*)'", script.text):
             assert client.get(urljoin(str(script.url), "../" + one + ("notebook" if one.endswith("/") else ""))).status_code == 200
 

@@ -5,6 +5,7 @@ import html.parser
 import re
 
 import pytest
+from cells_support import code, write_notebook
 from conftest import Gateway
 
 
@@ -79,9 +80,15 @@ def test_nothing_comes_from_elsewhere(page, script):
 def test_the_script_finds_its_elements(page, script):
     used = set(re.findall(r"byId\('(\w+)'\)", script))
     used |= set(re.findall(r"'(\w+)'", re.search(r"const kept = \[(.*?)\]", script).group(1)))
-    assert {"key", "space", "mode", "tools", "load"} <= used
+    assert {"key", "space", "mode", "tools", "caller", "find"} <= used
     for name in used:
         page.by_id(name)
+
+
+def test_every_box_has_a_label(page):
+    named = {attributes.get("for") for tag, attributes in page.elements if tag == "label"}
+    boxes = [attributes["id"] for tag, attributes in page.elements if tag in ("input", "select", "textarea")]
+    assert len(boxes) == 5 and set(boxes) == named
 
 
 def test_the_key_stays_in_the_tab(page, script):
@@ -104,11 +111,57 @@ def test_the_page_sends_what_is_taken(keyed, script):
 def test_it_shows_what_the_key_may_do(keyed):
     gateway, keys = keyed
 
-    def shown(agent):
-        answer = gateway.client.get("/v1/tools", headers={"Authorization": f"Bearer {keys[agent]}"})
-        return {tool["name"] for tool in answer.json()["tools"]}
+    def shown(agent, path):
+        answer = gateway.client.get(path, headers={"Authorization": f"Bearer {keys[agent]}"})
+        return answer.json()
 
-    assert shown("tim") == {"notebook"} < shown("root")
+    for agent in keys:
+        tools = {tool["name"]: tool for tool in shown(agent, "/v1/tools")["tools"]}
+        document = shown(agent, "/openapi.json")
+        posts = {post["operationId"]: post for post in with_effect(document)}
+        assert posts.keys() == tools.keys()
+        tags = {tag["name"]: tag["description"] for tag in document["tags"]}
+        for name, post in posts.items():
+            effect, hints = post["x-notegate"], tools[name]["annotations"]
+            assert hints["readOnlyHint"] == (effect["effect"] == "reads"), name
+            assert hints["destructiveHint"] == (effect["destructive"] and effect["effect"] != "reads"), name
+            assert post["description"] == tools[name]["description"]
+            (plugin,) = post["tags"]
+            assert plugin in tags[plugin]
+            assert document["components"]["schemas"][f"{name}_arguments"]["type"] == "object"
+    assert {tool["name"] for tool in shown("tim", "/v1/tools")["tools"]} == {"notebook"}
+
+
+def with_effect(document):
+    return [path["post"] for path in document["paths"].values() if "x-notegate" in path.get("post", {})]
+
+
+def test_it_says_which_tools_run_code(start, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    write_notebook(root / "book.ipynb", [code("c", "1")])
+    gateway = start(sets=[f"roots={root}"])
+    assert gateway.call("attachNotebook", {"notebook": "book.ipynb"}).status_code == 200
+    posts = with_effect(gateway.client.get("/openapi.json").json())
+    run = {post["operationId"]: post["tags"] for post in posts if post["x-notegate"]["effect"] == "runs"}
+    assert run == {"runNotebookCells": ["cells"], "restartKernel": ["cells"]}
+    assert "runs: 'runs code'" in gateway.client.get("/docs/docs.js").text
+
+
+@pytest.mark.parametrize("auth, hint", [
+    ("auto", "Leave the key out: this gateway has none."), ("on", "Add a key with: notegate key add NAME")])
+def test_a_key_sent_to_a_gateway_without_keys(start, auth, hint):
+    """The page shows the server's own sentences, which REST and MCP have alike."""
+    wrong = {"Authorization": "Bearer ng_" + "a" * 12 + "_" + "b" * 43}
+    gateway = start(sets=[f"auth={auth}"])
+    refused = gateway.client.get("/openapi.json", headers=wrong)
+    assert refused.status_code == 401 and "this gateway has no keys" in refused.json()["message"]
+    assert refused.json()["hint"].startswith(hint)
+    accept = {"Accept": "application/json, text/event-stream"}
+    asked = gateway.client.post("/mcp", headers=wrong | accept, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert asked.status_code == 401 and hint in asked.text
+    script = gateway.client.get("/docs/docs.js").text
+    assert "sentence(body.hint)" in script and "Give a key above" not in script
 
 
 def test_errors_have_what_the_page_shows(keyed):

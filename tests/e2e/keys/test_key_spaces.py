@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""A new key's spaces that nothing uses yet are named: they are often typing errors."""
+
+import json
+
+import pytest
+from conftest import Gateway
+from keys_support import bearer, notegate
+
+LINE = "space `{}` is new: no documents, no other key"
+
+
+def made(data, name, *options):
+    """A new key, and the lines that name new spaces."""
+    done = notegate(data, "key", "add", name, *options)
+    assert done.returncode == 0, done.stderr
+    return done, [line for line in done.stderr.splitlines() if " is new: " in line]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_the_command_names_a_new_space(tmp_path, beside):
+    data = tmp_path / "data"
+    root = made(data, "root", "--role", "admin")[0].stdout.strip()
+    gateway = Gateway(data) if beside else None
+    assert made(data, "ada", "--space", "team")[1] == [LINE.format("team")]
+    done, lines = made(data, "bob", "--space", "team", "--space", "taem")
+    assert lines == [LINE.format("taem")] and len(done.stdout.splitlines()) == 1
+    done, lines = made(data, "eve", "--space", "other", "--json")
+    assert lines == [LINE.format("other")] and json.loads(done.stdout)["new_spaces"] == ["other"]
+    # Its own space and `shared` exist for every agent.
+    assert made(data, "dan")[1] == []
+    assert made(data, "kim", "--space", "~kim", "--space", "shared")[1] == []
+    if gateway:
+        listed = gateway.client.get("/v1/keys", headers=bearer(root)).json()["keys"]
+        assert not [key for key in listed if "new_spaces" in key], "only the answer that made it"
+        assert gateway.stop() == 0
+
+
+def test_rest_lists_new_spaces(start, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    gateway = start(sets=[f"roots=filed:{folder}"])
+    write = {"mode": "create", "name": "n", "newStr": "text"}
+    assert gateway.call("notebook", write, {"X-Notegate-Space": "written"}).status_code == 200
+
+    def add(agent, *spaces, **headers):
+        answer = gateway.client.post("/v1/keys", json={"agent": agent, "role": "admin", "spaces": spaces},
+                                     headers=headers)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    first = add("root", "written", "filed", "new", "~other")
+    assert first["new_spaces"] == ["new", "~other"]
+    key = bearer(first["key"])
+    assert "new_spaces" not in add("ada", "new", **key)
+    assert add("bob", "newer", **key)["new_spaces"] == ["newer"]
+    # A revoked key has its spaces no more.
+    listed = gateway.client.get("/v1/keys?name=bob", headers=key).json()["keys"]
+    assert gateway.client.delete(f"/v1/keys/{listed[0]['id']}", headers=key).status_code == 200
+    assert add("bob", "newer", **key)["new_spaces"] == ["newer"]
+    refused = gateway.client.post("/v1/keys", json={"agent": "x", "spaces": ["not a space"]}, headers=key)
+    assert refused.status_code == 400 and "new_spaces" not in refused.text
