@@ -431,6 +431,43 @@ int attach_describe(struct attach *attach, struct gateway **ret)
     return rc;
 }
 
+/* With its plugins started, so that it tells what a serving gateway tells. */
+static int attach_open_own(struct command_line *line, struct attach *attach)
+{
+    struct buf error;
+    buf_init(&error, ATTACH_ERROR_MAX);
+    int rc =
+        gateway_open(attach->config, GATEWAY_FULL, COMMAND_WAIT_MS, &attach->gateway, &error);
+    buf_done(&error);
+    if (rc == NG_OK) {
+        attach->config = NULL;
+        return rc;
+    }
+    config_free(attach->config); /* it knows the modules' keys by now */
+    attach->config = NULL;
+    if (command_config(line, &attach->config) != COMMAND_OK) {
+        return rc;
+    }
+    return attach_describe(attach, &attach->gateway);
+}
+
+int attach_look(struct command_line *line, struct attach *ret)
+{
+    bool running = false;
+    int rc = attach_find(line, ret, &running);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    if (running) {
+        return attach_refuse_unused(line, ret);
+    }
+    rc = attach_is_own(ret) ? attach_open_own(line, ret) : attach_describe(ret, &ret->gateway);
+    if (rc != NG_OK) {
+        attach_done(ret);
+    }
+    return command_exit_code(rc);
+}
+
 /* ---- requests ---- */
 
 static int attach_keep_body(void *user, int status, const char *data, size_t len)

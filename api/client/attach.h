@@ -36,6 +36,10 @@ struct attach_answer {
 int attach_open(struct command_line *line, struct attach *ret);
 /* The same without opening one of its own: *ret_running says whether a gateway answers. */
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running);
+/* As attach_open, for a command that only looks and makes nothing: where the data directory
+ * cannot be had or would have to be made, the gateway is only described. COMMAND_USAGE too: an
+ * option that a running gateway would not follow. */
+int attach_look(struct command_line *line, struct attach *ret);
 /* Opens what the configuration and the modules' descriptors tell, without any data: the
  * configuration passes to it. NG_OK, or the failure after a message. */
 int attach_describe(struct attach *attach, struct gateway **ret);

@@ -67,6 +67,18 @@ const struct command command_table[] = {
         .run = command_tools,
     },
     {
+        .name = "whoami",
+        .words = "",
+        .summary = "Print the facts about the caller",
+        .details = "Prints the answer of GET /v1/me as JSON: agent, role, mode, the right to "
+                   "run code, spaces with the default, file roots, folders of notes, version, "
+                   "and the kinds of resources. If this user has no data directory yet, or it "
+                   "cannot be opened, tells what the configuration says, without folders of "
+                   "notes, and creates nothing.",
+        .options = OPTION_CONFIG | OPTION_CALLER,
+        .run = command_whoami,
+    },
+    {
         .name = "key",
         .words = "add NAME | list | revoke NAME|ID",
         .summary = "Add, list and revoke the keys of agents",

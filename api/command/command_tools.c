@@ -13,12 +13,10 @@
 #include "core/dispatch/dispatch.h"
 #include "core/gateway/gateway_open.h"
 
-#define TOOLS_ERROR_MAX ((size_t)64 * 1024)
-
 struct tools {
     struct command_line *line;
     struct attach attach;
-    struct gateway *gateway; /* this process' own; NULL: one runs */
+    struct gateway *modules; /* their descriptors, where another process serves; or NULL */
     const char *name;        /* of one tool, or NULL */
     enum tool_format format;
     struct buf out;
@@ -35,46 +33,23 @@ static int tools_from_gateway(struct tools *tools)
 
 /* ---- a gateway of this process' own ---- */
 
-/* With its plugins started, so that the list is the one that a serving gateway gives; where its
- * data directory cannot be had or would have to be made, from the modules' descriptors: looking
- * makes nothing. */
-static int tools_open(struct tools *tools)
-{
-    if (attach_is_own(&tools->attach)) {
-        struct buf error;
-        buf_init(&error, TOOLS_ERROR_MAX);
-        int rc = gateway_open(tools->attach.config, GATEWAY_FULL, COMMAND_WAIT_MS,
-                              &tools->gateway, &error);
-        buf_done(&error);
-        if (rc == NG_OK) {
-            tools->attach.config = NULL;
-            return rc;
-        }
-        config_free(tools->attach.config); /* it knows the modules' keys by now */
-        tools->attach.config = NULL;
-        if (command_config(tools->line, &tools->attach.config) != COMMAND_OK) {
-            return rc;
-        }
-    }
-    return attach_describe(&tools->attach, &tools->gateway);
-}
-
 static int tools_print_own(struct tools *tools)
 {
-    struct call *call = call_new(tools->gateway);
+    struct gateway *gateway = tools->attach.gateway;
+    struct call *call = call_new(gateway);
     int rc = NG_EINTERNAL;
     if (call != NULL) {
         rc = attach_set_caller(tools->line, call);
     }
     if (rc == NG_OK && tools->name == NULL) {
-        rc = tool_formats_print(tools->gateway, call, tools->format, &tools->out);
+        rc = tool_formats_print(gateway, call, tools->format, &tools->out);
     } else if (rc == NG_OK) {
         struct ng_str name = ng_str_of(tools->name);
-        const struct tool *tool = registry_find(tools->gateway->registry, name);
+        const struct tool *tool = registry_find(gateway->registry, name);
         if (tool != NULL) {
             rc = tool_formats_print_tool(tool, tools->format, &tools->out);
         } else {
-            struct ng_str near = registry_nearest(tools->gateway->registry, name);
+            struct ng_str near = registry_nearest(gateway->registry, name);
             command_error("no tool is called \"%s\"%s%.*s%s", tools->name,
                           text_if(near.len > 0, "; did you mean `"), (int)near.len,
                           near.len > 0 ? near.data : "", text_if(near.len > 0, "`?"));
@@ -103,11 +78,13 @@ static int tools_print_text(struct tools *tools)
         print_tool(value);
     } else {
         /* The plugin of a tool is told by the modules, also where another process serves. */
-        if (tools->gateway == NULL) {
-            rc = attach_describe(&tools->attach, &tools->gateway);
+        const struct gateway *gateway = tools->attach.gateway;
+        if (gateway == NULL) {
+            rc = attach_describe(&tools->attach, &tools->modules);
+            gateway = tools->modules;
         }
         if (rc == NG_OK) {
-            print_tool_list(value, tools->gateway->registry);
+            print_tool_list(value, gateway->registry);
         }
     }
     arena_done(&arena);
@@ -147,24 +124,14 @@ static int tools_put_lines(struct ng_str json)
 
 static int tools_print(struct tools *tools, bool text)
 {
-    bool running = false;
-    if (attach_find(tools->line, &tools->attach, &running) != COMMAND_OK) {
-        return COMMAND_FAILED;
-    }
-    if (running) {
-        int refused = attach_refuse_unused(tools->line, &tools->attach);
-        if (refused != COMMAND_OK) {
-            return refused;
-        }
+    int rc = attach_look(tools->line, &tools->attach);
+    if (rc != COMMAND_OK) {
+        return rc;
     }
     buf_init(&tools->out, TOOL_FORMATS_MAX);
-    int rc;
-    if (running) {
+    if (tools->attach.gateway == NULL) {
         rc = tools_from_gateway(tools);
     } else {
-        rc = tools_open(tools);
-    }
-    if (rc == NG_OK && !running) {
         rc = tools_print_own(tools);
     }
     if (rc == NG_OK && text) {
@@ -175,7 +142,7 @@ static int tools_print(struct tools *tools, bool text)
         buf_add_char(&tools->out, '\n');
         rc = command_put(stdout, buf_str(&tools->out));
     }
-    gateway_close(tools->gateway);
+    gateway_close(tools->modules);
     buf_done(&tools->out);
     attach_done(&tools->attach);
     return command_exit_code(rc);

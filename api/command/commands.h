@@ -11,6 +11,7 @@ int command_serve(struct command_line *line);
 int command_mcp(struct command_line *line);
 int command_call(struct command_line *line);
 int command_tools(struct command_line *line);
+int command_whoami(struct command_line *line);
 /* call TOOL --help: the arguments of that tool. */
 int command_call_help(struct command_line *line);
 int command_key(struct command_line *line);

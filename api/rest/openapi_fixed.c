@@ -107,6 +107,7 @@ static const char responses[] =
 
 static const char schemas[] =
     "'schemas':{'Mode':{'type':'string','enum':['ask','edit','agent']},"
+    "'Role':{'type':'string','enum':['reader','writer','admin']},"
     "'Format':{'type':'string','default':'mcp','enum':['mcp','openai','openai-responses',"
     "'anthropic','gemini']},"
     "'Definition':{'type':'object'},"
@@ -139,14 +140,26 @@ static const char schemas[] =
     "'Readiness':{'type':'object','required':['status'],'properties':{'status':{"
     "'type':'string','enum':['ready','degraded','not ready']},'code':" TEXT ","
     "'message':" TEXT ",'reasons':{'type':'array','items':" TEXT "},'working':{'type':'array',"
-    "'items':" TEXT "},'backlog':" COUNT "}},"
+    "'items':" TEXT "},'backlog':" COUNT ",'version':" TEXT "}},"
+    "'Me':{'type':'object','required':['agent','role','mode','run','auth','spaces',"
+    "'default_space','roots','notes','version','seq','kinds'],'properties':{'agent':" NAME ","
+    "'role':" ROLE ",'mode':" MODE ",'run':{'type':'boolean','description':'May run code.'},"
+    "'auth':{'type':'string','enum':['key','local']},"
+    "'key':{'type':'object','required':['id'],'properties':{'id':" TEXT ",'expires':" TIME "}},"
+    "'tools':{'type':'array','items':" TEXT ",'description':'The only ones it may use.'},"
+    "'spaces':{'type':'array','items':" SPACE "},'default_space':" SPACE ","
+    "'roots':{'type':'array','items':" TEXT "},"
+    "'notes':{'type':'array','items':{'type':'object','required':['name','path','space'],"
+    "'properties':{'name':" TEXT ",'path':" TEXT ",'space':" SPACE "}}},"
+    "'version':" TEXT ",'seq':{'type':'integer','minimum':0,'description':'The newest event.'},"
+    "'kinds':{'type':'array','items':{'type':'object','required':['kind','title','type'],"
+    "'properties':{'kind':" TEXT ",'title':" TEXT ",'type':{'type':['string','null']}}}}}},"
     "'Reload':{'type':'object','required':['changes','restart_needed'],'properties':{"
     "'changes':{'type':'array','items':{'type':'object','properties':{'key':" TEXT ","
     "'holds':{'type':'boolean'},'message':" TEXT "}}},'restart_needed':{'type':'boolean'}}}";
 
 static const char keys_schemas[] =
-    ",'Role':{'type':'string','enum':['reader','writer','admin']},"
-    "'KeyRequest':{'type':'object','additionalProperties':false,'required':['agent'],"
+    ",'KeyRequest':{'type':'object','additionalProperties':false,'required':['agent'],"
     "'properties':{'agent':" NAME ",'role':" ROLE ",'mode':" MODE ","
     "'run':{'type':'boolean','description':'May run code. Only a caller that may adds such a "
     "key.'},'spaces':{'type':'array','maxItems':64,'items':" SPACE "},"

@@ -82,6 +82,22 @@ static const struct operation table[] = {
         .flags = FOR_AGENTS,
     },
     {
+        .path = "/v1/me",
+        .method = "get",
+        .id = "whoami",
+        .tag = "gateway",
+        .summary = "The facts about the caller",
+        .description = "Agent, rights, spaces, roots, folders of notes, and the kinds of "
+                       "resources: what this caller may use. Administrators see the version "
+                       "with its commit and date.",
+        .parameters = "Space Mode",
+        .status = "200",
+        .answer = "The facts.",
+        .schema = "Me",
+        .refusals = OPENAPI_READS,
+        .flags = FOR_AGENTS,
+    },
+    {
         .path = "/v1/events",
         .method = "get",
         .id = "followChanges",

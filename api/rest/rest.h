@@ -9,6 +9,7 @@ int rest_tools_list(struct http_request *request);
 int rest_tools_show(struct http_request *request);
 int rest_tools_call(struct http_request *request);
 void rest_tools_finish(struct http_request *request);
+int rest_me(struct http_request *request);
 int rest_ops_healthz(struct http_request *request);
 int rest_ops_readyz(struct http_request *request);
 int rest_ops_metrics(struct http_request *request);

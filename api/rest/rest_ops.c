@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_ops.c - operations: health and readiness. */
+#include "api/base/build_info.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_transport.h"
 #include "core/base/str.h"
@@ -246,6 +247,9 @@ static void readyz_print(struct http_request *request, const struct call *call)
     }
     (void)buf_printf(&reply->body, "{\"status\":\"%s\"", status);
     if (request->authenticated) { /* no details for strangers */
+        if (request->caller.role == NG_ROLE_ADMIN) {
+            (void)buf_printf(&reply->body, ",\"version\":\"%s\"", build_version());
+        }
         long long backlog = 0;
         if (gateway->journal != NULL) {
             backlog = (long long)journal_backlog(gateway->journal);

@@ -15,6 +15,7 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/v1/tools/" PARAM, rest_tools_show, NULL},
     {HTTP_POST | HTTP_GET | HTTP_DELETE, ROUTE_SERVICE, "/mcp", mcp_route, mcp_route_finish},
     {HTTP_GET, 0, "/v1/tools", rest_tools_list, NULL},
+    {HTTP_GET, 0, "/v1/me", rest_me, NULL},
     {HTTP_GET, ROUTE_OPEN | ROUTE_PROBE, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN | ROUTE_PROBE, "/readyz", rest_ops_readyz, rest_ops_finish},
     {HTTP_GET, 0, "/metrics", rest_ops_metrics, NULL},

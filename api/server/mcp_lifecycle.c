@@ -3,6 +3,7 @@
  * and the log level. */
 #include <stdio.h>
 
+#include "api/auth/whoami.h"
 #include "api/session/mcp_session_store.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
@@ -11,9 +12,6 @@
 #include "core/dispatch/audit.h"
 #include "mcp_client_request.h"
 #include "mcp_resources.h"
-
-/* The result of discovery stays valid until another gateway runs. */
-#define MCP_DISCOVER_TTL_MS 3600000
 
 /* Capabilities of all versions; extensions, where there are some, are further members. */
 #define MCP_CAPABILITIES                                                                       \
@@ -24,14 +22,29 @@ static const char mcp_instructions[] =
     "notegate keeps notebooks and files that several agents share. A write that was answered "
     "is "
     "on disk. Tools that say they read change nothing; a failed call says what was wrong and "
-    "what to do instead.\\n\\nWhich notebook for what:\\n"
-    "- `notebook`: named text notebooks, an agent's own or those of a space\\n"
+    "what to do instead.\n\nWhich notebook for what:\n"
+    "- `notebook`: named text notebooks, an agent's own or those of a space\n"
     "- `notebook_*`: entries of the agents' notebook (pages, code, research) that all agents "
-    "find; `memory_*` and `checkpoint_*` are its memory\\n"
+    "find; `memory_*` and `checkpoint_*` are its memory\n"
     "- `opennotes_*`: Markdown notes, folders of .md files that people edit too (listed where "
-    "there is such a folder)\\n"
-    "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\\n"
+    "there is such a folder)\n"
+    "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\n"
     "Other files: `fileEditor`.";
+
+/* The member `instructions`: those for all callers, then the facts about this one. */
+static void print_instructions(struct mcp_exchange *exchange, struct buf *out)
+{
+    struct buf text;
+    buf_init(&text, sizeof(mcp_instructions) + WHOAMI_TEXT_MAX);
+    buf_add_c(&text, mcp_instructions);
+    int rc = whoami_print_text(exchange->call, &text);
+    buf_add_c(out, "\"instructions\":");
+    buf_add_json(out, buf_str(&text));
+    if (rc != NG_OK) {
+        out->rc = rc; /* answered as a failure */
+    }
+    buf_done(&text);
+}
 
 /* The name in the member `info` of an object, bounded; "" where it has none. */
 static struct ng_str client_name(const struct ng_value *object, const char *info)
@@ -154,13 +167,12 @@ static void answer_initialize(struct mcp_exchange *exchange, const struct call *
     buf_printf(
         out,
         "\"protocolVersion\":\"%s\",\"capabilities\":{\"logging\":{}," MCP_CAPABILITIES "%s},"
-        "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION
-        "\"},\"instructions\":\"%s\"",
+        "\"serverInfo\":{\"name\":\"notegate\",\"version\":\"" NOTEGATE_VERSION "\"},",
         mcp_version_text(version),
         text_if(version >= MCP_2025_11_25 && job->methods->tasks->are_offered(job->gateway),
                 ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{"
-                "\"call\":{}}}}"),
-        mcp_instructions);
+                "\"call\":{}}}}"));
+    print_instructions(exchange, out);
     mcp_result_close(exchange, STR_NONE);
 }
 
@@ -211,13 +223,12 @@ int mcp_discover(struct mcp_exchange *exchange)
     struct buf *out = mcp_result_open(exchange);
     buf_add_c(out, "\"supportedVersions\":");
     mcp_print_versions(out);
-    buf_printf(out,
-               ",\"capabilities\":{" MCP_CAPABILITIES "%s},"
-               "\"instructions\":\"%s\",\"ttlMs\":%d,"
-               "\"cacheScope\":\"public\"",
+    buf_printf(out, ",\"capabilities\":{" MCP_CAPABILITIES "%s},",
                text_if(job->methods->tasks->are_offered(job->gateway),
-                       ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"),
-               mcp_instructions, MCP_DISCOVER_TTL_MS);
+                       ",\"extensions\":{\"" MCP_TASKS_EXTENSION "\":{}}"));
+    print_instructions(exchange, out);
+    /* As a list: it tells rights and roots. */
+    mcp_print_cache(exchange, out, MCP_LIST_TTL_MS);
     mcp_result_close(exchange, STR_NONE);
     return NG_OK;
 }

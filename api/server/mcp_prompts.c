@@ -3,6 +3,7 @@
  * their schema. */
 #include "mcp_prompts.h"
 
+#include "api/auth/whoami.h"
 #include "api/base/content.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
@@ -255,15 +256,36 @@ static void begin_message(struct buf *out, bool *any)
     *any = true;
 }
 
+/* With the facts about the caller, of a guide. */
+static void print_prompt_text(struct mcp_exchange *exchange, struct buf *out,
+                              struct ng_str prompt_text, bool is_guide)
+{
+    struct buf text;
+    int rc = NG_OK;
+    if (!is_guide) {
+        buf_add_json(out, prompt_text);
+        return;
+    }
+    buf_init(&text, prompt_text.len + 1 + WHOAMI_TEXT_MAX);
+    buf_add_str(&text, prompt_text);
+    rc = whoami_print_text(exchange->call, &text);
+    buf_add_json(out, buf_str(&text));
+    if (rc != NG_OK) {
+        out->rc = rc; /* answered as a failure */
+    }
+    buf_done(&text);
+}
+
 /* A text and parts: each a message of the user. */
-static void print_messages(struct buf *out, const struct result *result)
+static void print_messages(struct mcp_exchange *exchange, struct buf *out,
+                           const struct result *result, bool is_guide)
 {
     bool any = false;
     buf_add_char(out, '[');
     if (result->has_text) {
         begin_message(out, &any);
         buf_add_c(out, "{\"type\":\"text\",\"text\":");
-        buf_add_json(out, result->text);
+        print_prompt_text(exchange, out, result->text, is_guide);
         buf_add_char(out, '}');
     }
     for (const struct part *part = result->parts; part != NULL; part = part->next) {
@@ -283,7 +305,9 @@ static void answer_get(struct mcp_exchange *exchange, const struct call *call)
     if (prompting->messages != NULL) {
         (void)json_print(out, prompting->messages);
     } else {
-        print_messages(out, &call->final);
+        /* With arguments, a guide ends with the data that they name. */
+        bool is_guide = prompting->prompt.desc->is_guide && json_first(call->pub.args) == NULL;
+        print_messages(exchange, out, &call->final, is_guide);
     }
     mcp_result_close(exchange, STR_NONE);
 }

@@ -90,6 +90,7 @@
     X(NOTES_DISCOVERY, PLAIN)                                                                  \
     X(NOTES_INDEXES, PLAIN)                                                                    \
     X(NOTES_INDEX, PLAIN)                                                                      \
+    X(NOTES_NAMES, PLAIN)                                                                      \
     X(HTTP_STREAM, PLAIN)                                                                      \
     X(EXCHANGES, PLAIN)                                                                        \
     X(FILES_KEPT, PLAIN)                                                                       \

@@ -38,6 +38,8 @@ int files_add_folder(struct files *files, struct call *call, struct ng_str folde
 bool files_has_space(struct files *files, struct ng_str space);
 /* The roots that the caller sees, for commands and the reload report. */
 size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots);
+/* Splits "PATH" or "SPACE:/PATH", without slashes at the end. Both parts are borrowed. */
+void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path);
 
 int files_stat(struct files *files, struct call *call, struct ng_str path,
                struct ng_file *ret_file);

@@ -158,8 +158,6 @@ struct files {
     struct files_kept kept;
 };
 
-/* Splits "PATH" or "SPACE:/PATH", without slashes at the end. Both parts are borrowed. */
-void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_str *ret_path);
 struct file_roots *files_roots_ref(struct files *files);
 void files_roots_unref(struct file_roots *roots);
 /* An empty table for `room` roots. NULL: the call has failed. */

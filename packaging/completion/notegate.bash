@@ -9,7 +9,7 @@ __notegate_tools() {
 
 _notegate() {
     local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
-    local commands="serve mcp call tools key check verify backup restore test-backend test-plugin"
+    local commands="serve mcp call tools whoami key check verify backup restore test-backend test-plugin"
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
@@ -61,6 +61,10 @@ _notegate() {
         options="--json --format --config --set --listen --data-dir --root --help --version"
         words=""
         [[ $first -eq 1 && $word != -* ]] && words=$(__notegate_tools)
+        ;;
+    whoami)
+        options="--agent --space --mode --config --set --listen --data-dir --root --help --version"
+        words=""
         ;;
     key)
         options="--space --role --mode --run --tool --rate --expires --note --all --force --json --config --set --listen --data-dir --root --help --version"

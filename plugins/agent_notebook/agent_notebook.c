@@ -289,6 +289,7 @@ static const struct ng_prompt agent_notebook_prompts[] = {
         .summary = "Tells a model how to find, open, write and restore entries of the notebook "
                    "that agents share, with examples.",
         .get = entry_guide_get,
+        .is_guide = true,
     },
     {
         .name = "memory_context",

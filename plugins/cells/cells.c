@@ -410,6 +410,7 @@ static const struct ng_plugin cells_plugin = {
     .collection_count = NG_COUNT(cells_collections),
     .prompts = cells_prompts,
     .prompt_count = NG_COUNT(cells_prompts),
+    .uses = "files",
 };
 
 NG_EXPORT_PLUGIN(cells_plugin);

@@ -184,6 +184,7 @@ static const struct ng_prompt editor_prompts[] = {
         .summary = "Tells a model how to use the `fileEditor` tool: looking, making exact "
                    "edits, taking them back, and editing beside other agents, with examples.",
         .get = editor_guide,
+        .is_guide = true,
     },
 };
 

@@ -149,6 +149,7 @@ static const struct ng_prompt notebook_prompts[] = {
                   "prompt.\"}}}",
         .get = notebook_guide,
         .complete = notebook_guide_complete,
+        .is_guide = true,
     },
 };
 

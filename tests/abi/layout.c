@@ -420,6 +420,9 @@ AT(ng_prompt, complete, 40);
 AT(ng_prompt, modes, 48);
 AT(ng_prompt, space, 52);
 SIZE(ng_prompt, 56);
+AT(ng_prompt, is_guide, 56);
+SIZE(ng_prompt, 64);
+PAD(ng_prompt, is_guide, 7);
 
 AT(ng_plugin, name, 0);
 AT(ng_plugin, version, 8);
@@ -445,6 +448,8 @@ AT(ng_plugin, uses, 160);
 AT(ng_plugin, working, 168);
 AT(ng_plugin, configured, 176);
 SIZE(ng_plugin, 184);
+AT(ng_plugin, notes, 184);
+SIZE(ng_plugin, 192);
 PAD(ng_plugin, threads, 4);
 
 /* ---- backend.h ---- */

@@ -485,6 +485,7 @@ struct ng_prompt {
      * may fail with NG_EMODE. */
     uint32_t modes;
     enum ng_tool_space space; /* as for a tool */
+    bool is_guide; /* without arguments, its text ends with the facts of GET /v1/me */
 };
 
 #define NG_IN_MODE(mode) (1u << (mode))
@@ -516,7 +517,7 @@ struct ng_plugin {
     const char *name_prefix;
     /* Name of INVALID_INPUT (400) for failures of its tools; NULL: the same. */
     const char *invalid_input;
-    /* Collections of other plugins that it changes, too, separated by spaces; NULL: none. */
+    /* Collections of other plugins, or "files", that it changes, too: words; NULL: none. */
     const char *uses;
     /* One sentence for /readyz about background work in progress, in call memory. {NULL, 0}:
      * none. */
@@ -528,6 +529,10 @@ struct ng_plugin {
      * For a list it runs on any thread and must not block; it can check in host->background()
      * and call lists_changed(). */
     bool (*configured)(void *self, struct ng_call *call);
+    /* Passes its folders of notes to list_add(), for GET /v1/me: id is the path, name the name
+     * for its tools, description the space. NULL: none. The gateway leaves out those of spaces
+     * that the caller may not use. Runs on any thread, must not block. */
+    int (*notes)(void *self, struct ng_call *call, struct ng_listing *listing);
 };
 
 #define NG_EXPORT_PLUGIN(plugin)                                                               \

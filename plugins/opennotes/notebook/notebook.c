@@ -89,12 +89,17 @@ static int register_all(struct notes_notebooks *notebooks, struct ng_call *call,
 }
 
 static int index_registered(struct ng_call *call, void *user);
+static int describe(struct opennotes *self, struct ng_call *call, struct ng_str path,
+                    enum notes_source source, struct notes_notebook **ret);
 
 int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
                          const struct ng_str *registered, size_t count)
 {
     struct notes_notebooks *notebooks = calloc(1, sizeof(*notebooks));
     self->notebooks = notebooks;
+    if (notebooks != NULL) {
+        lock_init(&notebooks->names_lock, LOCK_NOTES_NAMES);
+    }
     if (notebooks == NULL || notes_indexes_open(self->folder, &notebooks->indexes) != NG_OK) {
         return notes_fail_memory(call);
     }
@@ -108,6 +113,12 @@ int notes_notebooks_open(struct opennotes *self, struct ng_call *call,
     int rc = notes_memory(call, notebooks->discovery != NULL);
     if (rc == NG_OK) {
         rc = register_all(notebooks, call, registered, count);
+    }
+    for (size_t i = 0; i < notebooks->count && rc == NG_OK; i++) {
+        /* A fault of one is an error of its calls. */
+        struct notes_notebook *notebook = NULL;
+        (void)describe(self, call, ng_str_of(notebooks->items[i].path), NOTES_REGISTERED,
+                       &notebook);
     }
     if (rc == NG_OK && notebooks->count > 0) {
         /* If this fails, the first call builds the indexes. */
@@ -126,8 +137,11 @@ void notes_notebooks_close(struct notes_notebooks *notebooks)
     for (size_t i = 0; notebooks->items != NULL && i < notebooks->count; i++) {
         free(notebooks->items[i].space);
         free(notebooks->items[i].path);
+        free(notebooks->items[i].name);
+        free(notebooks->items[i].notes);
     }
     free(notebooks->items);
+    lock_done(&notebooks->names_lock);
     free(notebooks);
 }
 
@@ -181,6 +195,9 @@ static int describe(struct opennotes *self, struct ng_call *call, struct ng_str 
     notebook->unusable = rc == NOTES_ECONFIG;
     (void)close(fd);
     *ret = notebook;
+    if (source == NOTES_REGISTERED && rc == NG_OK) {
+        notes_names_keep(self->notebooks, path, notebook);
+    }
     return rc;
 }
 

@@ -66,6 +66,8 @@ int notes_notebook_open(struct notes_notebook *notebook, struct ng_call *call);
 int notes_notebook_current(struct opennotes *self, struct ng_call *call,
                            struct notes_notebook **ret);
 
+/* The registered notebooks, from memory. The plugin's notes(). */
+int notes_names_list(void *self, struct ng_call *call, struct ng_listing *listing);
 /* Is there a notebook for this caller? The plugin's configured(). */
 bool notes_configured(void *self, struct ng_call *call);
 /* May the caller see the files of this space? */

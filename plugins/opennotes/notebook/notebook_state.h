@@ -3,6 +3,7 @@
 #ifndef NOTEGATE_OPENNOTES_NOTEBOOK_STATE_H
 #define NOTEGATE_OPENNOTES_NOTEBOOK_STATE_H
 
+#include "core/base/lock.h"
 #include "index/index_open.h"
 #include "notebook.h"
 
@@ -14,6 +15,9 @@
 struct notes_registered {
     char *space;
     char *path; /* absolute, as configured, without slashes at its end */
+    /* Name and folder of notes as of the last read of its configuration; NULL: not read yet.
+     * Guarded by names_lock. */
+    char *name, *notes;
 };
 
 struct notes_notebooks {
@@ -21,6 +25,7 @@ struct notes_notebooks {
     size_t count;
     struct notes_indexes *indexes;
     struct notes_discovery *discovery;
+    struct lock names_lock;
 };
 
 /* A growing list in call memory. */
@@ -35,6 +40,12 @@ struct notes_folders {
  * path, folder and config. NOTEBOOK_CONFIG_ERROR if it is unusable. */
 int notes_config_read(struct notes_notebook *notebook, struct ng_call *call, int fd,
                       struct ng_str folder);
+
+/* ---- notebook_names.c */
+
+/* Remembers the name and the folder of notes of the notebook that is registered as `path`. */
+void notes_names_keep(struct notes_notebooks *notebooks, struct ng_str path,
+                      const struct notes_notebook *notebook);
 
 /* ---- notebook_find.c */
 

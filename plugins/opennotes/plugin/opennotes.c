@@ -237,6 +237,8 @@ static const struct ng_plugin opennotes = {
     .invalid_input = "INVALID_PARAMS",
     .working = opennotes_working,
     .configured = notes_configured,
+    .notes = notes_names_list,
+    .uses = "files",
 };
 
 NG_EXPORT_PLUGIN(opennotes);

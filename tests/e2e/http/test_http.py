@@ -288,7 +288,8 @@ def test_docs_page(gateway):
 
 def test_health(gateway):
     assert gateway.client.get("/healthz").json() == {"status": "ok"}
-    assert gateway.client.get("/readyz").json() == {"status": "ready"}
+    ready = gateway.client.get("/readyz").json()
+    assert set(ready) == {"status", "version"} and ready["status"] == "ready"
 
 
 def test_metrics(gateway):

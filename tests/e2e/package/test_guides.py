@@ -357,6 +357,13 @@ def test_a_generated_client(place):
     assert "guide" in place.python(block(CLIENTS, "python", "notegate_client"))
 
 
+def test_where_am_i(place):
+    me = json.loads(place.shell(block(CLIENTS, "sh", "/v1/me")))
+    assert me["agent"] == "ada" and me["default_space"] == "shared" and len(me["roots"]) == 1
+    shown = json.loads(place.shell(f"notegate whoami --data-dir {place.gateway.data_dir} --agent ada"))
+    assert shown["agent"] == "ada" and set(me) - set(shown) == {"key"}
+
+
 def test_curl(place):
     text = block(CLIENTS, "sh", "/v1/tools/notebook")
     first = json.loads(place.shell(text))
@@ -388,7 +395,7 @@ def test_formats(place, form):
 
 def test_every_snippet_is_run():
     """Those above, and in tests/mcp those in JavaScript and the inspector's."""
-    assert len(blocks(CLIENTS, "sh")) == 6 and len(blocks(CLIENTS, "json")) == 4
+    assert len(blocks(CLIENTS, "sh")) == 7 and len(blocks(CLIENTS, "json")) == 4
     assert len(blocks(CLIENTS, "python")) == 7 and len(blocks(CLIENTS, "js")) == 2
     assert len(blocks(SECURING, "sh")) == 7 and len(blocks(SECURING, "yaml")) == 1
 

@@ -33,7 +33,7 @@ def key_id(key):
 
 
 def bearer(key, **headers):
-    return {"Authorization": f"Bearer {key}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return ({"Authorization": f"Bearer {key}"} if key else {}) | {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 def refused(answer, status, code):

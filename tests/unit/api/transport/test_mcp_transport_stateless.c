@@ -35,7 +35,7 @@ static void discover_tells_all(void **state)
     assert_non_null(strstr(text, "\"resources\":{"));
     assert_non_null(strstr(text, "\"prompts\":{"));
     assert_non_null(strstr(text, "\"ttlMs\":"));
-    assert_non_null(strstr(text, "\"cacheScope\":\"public\""));
+    assert_non_null(strstr(text, "\"cacheScope\":\"private\""));
     assert_non_null(strstr(text, SERVER_META "}"));
     assert_string_equal(exchange.response.session_id, "");
     exchange_free(&exchange);
