@@ -29,12 +29,8 @@ test_packages() {
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
     else
-        say "These packages are missing, and there is neither root nor sudo to install them:"
-        say "    apt-get install ${missing[*]}"
-        return 1
+        sudo "$@"
     fi
 }
 
@@ -54,6 +50,11 @@ need_packages() {
         [ -n "${have[$name]:-}" ] || missing+=("$name")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        say "Packages are missing, and this user cannot install them. Root does, with:"
+        say "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+        return 1
+    fi
     local begun=$SECONDS
     say "Installing ${#missing[@]} packages (a minute or two): ${missing[*]}"
     as_root apt-get -qq update >&2 || say "The package lists could not be renewed; going on with those at hand."
@@ -76,7 +77,7 @@ build() {
         shift
     done
     [ $# -eq 0 ] || { shift; options=("$@"); }
-    local folder=$root/build/$preset log=$root/build/$preset.log
+    local folder=$root/build/$preset log=$root/build/$preset.log told=$told_s
     mkdir -p "$root/build"
     (
         # Two commands at once build one after the other.
@@ -87,17 +88,18 @@ build() {
             ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
             rm -rf "$folder"
         fi
+        begun=$SECONDS
         if [ ! -f "$folder/build.ninja" ]; then
+            told=0
             say "Building $preset in build/$preset (one to three minutes the first time) ..."
             cmake -S "$root" --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
         fi
-        begun=$SECONDS
         if [ -t 2 ] && [ "$(ninja -n -C "$folder" "${targets[@]}" | grep -c '^\[')" -gt $told_steps ]; then
             NINJA_STATUS='[%f of %t steps, %e s] ' ninja -C "$folder" "${targets[@]}" >&2 9>&- || exit 1
         else
             ninja -C "$folder" --quiet "${targets[@]}" >"$log" 2>&1 9>&- || { cat "$log" >&2; exit 1; }
         fi
-        [ $((SECONDS - begun)) -lt $told_s ] || say "Built $preset in $((SECONDS - begun)) s."
+        [ $((SECONDS - begun)) -lt "$told" ] || say "Built $preset in $((SECONDS - begun)) s."
     )
 }
 

@@ -25,9 +25,10 @@
 
 #define SHOWN_MAX 80
 #define AUTH_HINT_MAX 1024
+#define HINT_SEND "Send it as Authorization: Bearer ng_..."
 
 static const char hint_key[] =
-    "Add a key with: notegate key add NAME, and send it as Authorization: Bearer ng_...";
+    "The gateway's user makes a key with `notegate key add NAME`. " HINT_SEND;
 
 /* Lines of refusals in the log, a second. */
 #define LOG_LINES_MAX 5
@@ -50,19 +51,20 @@ struct auth {
     atomic_uint log_lines, log_left_out;
 };
 
-/* The command for another user of this machine, whose own store is none of this gateway. */
+/* For another user of this machine, whose own store is none of this gateway: the user that has
+ * the right to make a key, and its command. */
 static void make_own_hint(struct auth *auth)
 {
     struct buf command;
     struct buf hint;
     buf_init(&command, AUTH_HINT_MAX);
     buf_init(&hint, AUTH_HINT_MAX - 1);
-    (void)run_as_add_program(&command);
+    (void)run_as_add_program(&command, geteuid());
     (void)buf_add_c(&command, " key add NAME --data-dir ");
     (void)trust_add_word(&command, text_or(auth->gateway->data_dir, "DIR"));
-    (void)buf_add_c(&hint, "Add a key with: ");
-    (void)run_as_add_for_others(&hint, geteuid(), buf_cstr(&command));
-    (void)buf_add_c(&hint, ", and send it as Authorization: Bearer ng_...");
+    (void)buf_add_c(&hint, "A key is made by ");
+    (void)run_as_add_whom(&hint, geteuid(), buf_cstr(&command));
+    (void)buf_add_c(&hint, ". " HINT_SEND);
     (void)snprintf(auth->hint_own, sizeof(auth->hint_own), "%s",
                    hint.rc == NG_OK ? buf_cstr(&hint) : hint_key);
     buf_done(&command);
@@ -277,6 +279,18 @@ static int refuse_unknown(struct auth_refusal *refusal)
                   "descriptors or too little memory is free");
 }
 
+/* Names and paths of this machine are for its users. */
+static int refuse_without_key(const struct auth *auth, const struct auth_connection *connection,
+                              const struct auth_headers *headers, struct auth_refusal *refusal)
+{
+    bool is_local = connection->way == AUTH_LOOPBACK && headers->proxied == NULL;
+    return refuse(refusal, NG_EUNAUTHENTICATED, is_local ? auth->hint_own : hint_key,
+                  headers->authorization.data != NULL
+                      ? "This gateway requires a key, and the Authorization header is not "
+                        "Bearer and a key"
+                      : "This gateway requires a key, and none was sent");
+}
+
 /* May this connection ask without a key? */
 static int check_connection(const struct auth *auth, const struct auth_connection *connection,
                             const struct auth_headers *headers, struct auth_refusal *refusal)
@@ -302,11 +316,7 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
         return refuse_unread(refusal);
     }
     if (auth_needs_key(auth)) {
-        return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,
-                      headers->authorization.data != NULL
-                          ? "This gateway requires a key, and the Authorization header is not "
-                            "Bearer and a key"
-                          : "This gateway requires a key, and none was sent");
+        return refuse_without_key(auth, connection, headers, refusal);
     }
     if (connection->way != AUTH_LOOPBACK) {
         return refuse(refusal, NG_EUNAUTHENTICATED, hint_key,

@@ -174,26 +174,51 @@ static int attach_check_passed(struct attach *attach)
 }
 
 /*
+ * A mistyped directory, or the one of another user, must not become an empty store that is in
+ * order and backed up: no store that this command itself would make is good enough for it.
+ * Where the documents are elsewhere, the directory is only a place for the lock; an empty one
+ * is refused when it is open.
+ */
+static bool attach_has_data(const struct attach *attach)
+{
+    if (str_is(config_text(attach->config, "documents"), "memory")) {
+        return false;
+    }
+    if (!str_is(config_text(attach->config, "documents"), "sqlite")) {
+        return true;
+    }
+    return attach_has_file(attach, ATTACH_SQLITE_FILE);
+}
+
+/*
  * This data directory is the default, and another gateway answers at the configured address:
- * the command is told so. A key would be unknown to that gateway: true, refused.
+ * the command is told so. A key would be unknown to that gateway, and so would a new store be:
+ * true, refused.
  */
 static bool attach_meets_other(const struct command_line *line, struct attach *attach)
 {
     struct buf hint;
     struct ng_str listen = config_text(attach->config, "listen");
-    bool is_key = strcmp(line->command->name, "key") == 0;
+    const char *name = line->command->name;
+    bool makes =
+        (strcmp(name, "call") == 0 || strcmp(name, "mcp") == 0) && !attach_has_data(attach);
+    const char *result = ", which this command works on";
+    if (strcmp(name, "key") == 0) {
+        result = ", so it would not know this key";
+    } else if (makes) {
+        result = ", where there is no store yet; --data-dir makes one";
+    }
+    bool refused = makes || strcmp(name, "key") == 0;
     buf_init(&hint, ATTACH_ERROR_MAX);
     bool other = attach_load_client(attach) == NG_OK &&
                  other_gateway_answers(attach->client, listen, &hint);
     if (other) {
         command_error("another gateway answers at %.*s, and its data directory is not %s%s%s%s",
-                      (int)listen.len, listen.data, attach->data_dir,
-                      is_key ? ", so it would not know this key"
-                             : ", which this command works on",
+                      (int)listen.len, listen.data, attach->data_dir, result,
                       text_if(hint.len > 0, ". That gateway says: "), buf_cstr(&hint));
     }
     buf_done(&hint);
-    return other && is_key;
+    return other && refused;
 }
 
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
@@ -217,23 +242,6 @@ int attach_find(struct command_line *line, struct attach *ret, bool *ret_running
         return COMMAND_FAILED;
     }
     return COMMAND_OK;
-}
-
-/*
- * A mistyped directory, or the one of another user, must not become an empty store that is in
- * order and backed up: no store that this command itself would make is good enough for it.
- * Where the documents are elsewhere, the directory is only a place for the lock; an empty one
- * is refused when it is open.
- */
-static bool attach_has_data(const struct attach *attach)
-{
-    if (str_is(config_text(attach->config, "documents"), "memory")) {
-        return false;
-    }
-    if (!str_is(config_text(attach->config, "documents"), "sqlite")) {
-        return true;
-    }
-    return attach_has_file(attach, ATTACH_SQLITE_FILE);
 }
 
 bool attach_is_own(const struct attach *attach)

@@ -3,9 +3,11 @@
  * replaced. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/files/run_as.h"
 #include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "files_state.h"
@@ -52,14 +54,21 @@ void files_split_root(struct ng_str text, struct ng_str *ret_space, struct ng_st
 static int fail_closed_root(struct call *call, const char *path)
 {
     char user[FILES_USER_MAX];
+    char command[FILES_USER_MAX + sizeof("install -d -o  /srv/notegate")];
+    struct buf remedy;
     trust_user_name(geteuid(), user, sizeof(user));
-    return call_fail(
+    (void)snprintf(command, sizeof(command), "install -d -o %s /srv/notegate",
+                   user + (user[0] == '#'));
+    buf_init(&remedy, 2 * sizeof(command));
+    (void)run_as_add(&remedy, 0, command);
+    int rc = call_fail(
         call, NG_EFORBIDDEN,
-        "The root %s cannot be opened: user %s, as which the gateway runs, may not "
-        "enter it or a folder above it. Make a folder for it, such as `install -d "
-        "-o %s /srv/notegate`, and name that, or start the gateway as another "
-        "user.",
-        path, user, user + (user[0] == '#'));
+        "The root %s cannot be opened: user %s, as which the gateway runs, may not enter it "
+        "or a folder above it. Make a folder for it, such as %s, and name that, or start the "
+        "gateway as another user.",
+        path, user, buf_cstr(&remedy));
+    buf_done(&remedy);
+    return rc;
 }
 
 static int files_open_folder(struct call *call, struct file_root *root)

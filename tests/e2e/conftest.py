@@ -26,8 +26,8 @@ from servers import servers  # noqa: E402,F401 (a fixture)
 collect_ignore = [] if (SOURCE / "backends" / "mongo").is_dir() else ["team/test_cluster.py", "team/test_clocks.py"]
 # They measure the plain build, probe it at length, pack it, and preload what would stand before a sanitizer's runtime.
 if os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan"):
-    collect_ignore += ["ops/test_bench.py", "package/test_installed.py", "http/test_openapi_tools.py", "package/test_package.py",
-                       "http/test_repeats.py"]
+    collect_ignore += ["ops/test_bench.py", "package/test_first_hour.py", "package/test_installed.py", "http/test_openapi_tools.py",
+                       "package/test_package.py", "http/test_repeats.py"]
 # Users and roots of their own are made by root only.
 if os.geteuid() != 0:
     collect_ignore += ["package/test_installed.py"]
@@ -74,7 +74,7 @@ def pytest_configure(config):
 
 
 # Files that take long begin first, longest first, so that a run does not end with one of them alone (pytest-xdist: --no-loadscope-reorder).
-LONG_FILES = ("team/test_balancer", "cells/test_cells_kernels", "team/test_redis_topologies", "team/test_cluster",
+LONG_FILES = ("package/test_first_hour", "team/test_balancer", "cells/test_cells_kernels", "team/test_redis_topologies", "team/test_cluster",
               "keys/test_started_programs", "http/test_odd_arguments",
               "cells/test_cells_kernel_stops", "package/test_guides", "team/test_memory", "cells/test_cells_bad_kernels",
               "http/test_openapi_tools", "ops/test_durability", "http/test_http_raw", "cells/test_cells_kernel_ends",

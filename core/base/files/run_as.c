@@ -4,46 +4,72 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "trust.h"
 
 #define SUDO "/usr/bin/sudo"
 #define PROGRAM "notegate"
+/* The copy that packaging/run makes of a program in a folder that is closed to its user. */
+#define PROGRAM_COPY "/opt/notegate/bin/" PROGRAM
+#define PASSWD_MAX 4096
 #define NAME_MAX_BYTES 64
 /* Bytes of a command line that is shown. */
 #define COMMAND_LINE_MAX 4096
 
-static int add_as(struct buf *out, uid_t user, const char *command, bool by_root)
+static bool has_sudo(void)
 {
-    char name[NAME_MAX_BYTES];
-    bool sudo = !by_root && access(SUDO, X_OK) == 0;
-    trust_user_name(user, name, sizeof(name));
-    (void)buf_add_char(out, '`');
-    if (sudo || user != 0) { /* root runs its own commands as they are */
-        (void)buf_add_c(out, sudo ? "sudo -u " : "runuser -u ");
-        (void)trust_add_word(out, name);
-        (void)buf_add_c(out, sudo ? " " : " -- ");
-    }
-    (void)buf_add_c(out, command);
-    (void)buf_add_c(out, sudo || by_root ? "`" : "` as root");
-    return out->rc;
+    return access(SUDO, X_OK) == 0;
 }
 
 int run_as_add(struct buf *out, uid_t user, const char *command)
 {
+    char name[NAME_MAX_BYTES];
+    bool by_root = geteuid() == 0;
+    bool sudo = !by_root && has_sudo();
     if (user == geteuid()) {
         return buf_printf(out, "`%s`", command);
     }
-    return add_as(out, user, command, geteuid() == 0);
+    trust_user_name(user, name, sizeof(name));
+    (void)buf_add_c(out, sudo ? "`sudo " : "`");
+    if (user != 0) {
+        (void)buf_add_c(out, sudo ? "-u " : "runuser -u ");
+        (void)trust_add_word(out, name);
+        (void)buf_add_c(out, sudo ? " " : " -- ");
+    }
+    return buf_printf(out, "%s`%s", command,
+                      text_if(!by_root, sudo ? " as an administrator" : " as root"));
 }
 
-int run_as_add_for_others(struct buf *out, uid_t user, const char *command)
+/* A user with a shell. */
+static bool logs_in(uid_t user)
 {
-    return add_as(out, user, command, false);
+    struct passwd entry;
+    struct passwd *found = NULL;
+    char text[PASSWD_MAX];
+    if (user == 0 || getpwuid_r(user, &entry, text, sizeof(text), &found) != 0 ||
+        found == NULL) {
+        return false;
+    }
+    const char *name = strrchr(found->pw_shell, '/');
+    return name == NULL || (strcmp(name, "/nologin") != 0 && strcmp(name, "/false") != 0);
+}
+
+int run_as_add_whom(struct buf *out, uid_t user, const char *command)
+{
+    char name[NAME_MAX_BYTES];
+    if (logs_in(user)) {
+        trust_user_name(user, name, sizeof(name));
+        return buf_printf(out, "user %s with `%s`", name, command);
+    }
+    return has_sudo() ? buf_printf(out, "an administrator with `sudo %s`", command)
+                      : buf_printf(out, "root with `%s`", command);
 }
 
 static bool is_this_program(const char *path)
@@ -54,7 +80,20 @@ static bool is_this_program(const char *path)
            found.st_dev == own.st_dev && found.st_ino == own.st_ino;
 }
 
-int run_as_add_program(struct buf *out)
+/* May that user pass the folders above? Only root can ask for others. */
+static bool can_reach(const char *path, uid_t user)
+{
+    uid_t own = (uid_t)setfsuid(user);
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    (void)setfsuid(own);
+    if (fd < 0) {
+        return false;
+    }
+    (void)close(fd);
+    return true;
+}
+
+int run_as_add_program(struct buf *out, uid_t user)
 {
     char path[PATH_MAX];
     if (is_this_program("/usr/bin/" PROGRAM) || is_this_program("/usr/local/bin/" PROGRAM)) {
@@ -65,7 +104,8 @@ int run_as_add_program(struct buf *out)
         return buf_add_c(out, PROGRAM);
     }
     path[len] = '\0';
-    return trust_add_word(out, path);
+    bool copy = !can_reach(path, user) && can_reach(PROGRAM_COPY, user);
+    return trust_add_word(out, copy ? PROGRAM_COPY : path);
 }
 
 int run_as_add_again(struct buf *out, uid_t user)
@@ -79,7 +119,7 @@ int run_as_add_again(struct buf *out, uid_t user)
     }
     line[len > 0 ? len : 0] = '\0';
     buf_init(&command, COMMAND_LINE_MAX * 8);
-    (void)run_as_add_program(&command);
+    (void)run_as_add_program(&command, user);
     /* Behind its first word: the program as this shell found it. */
     for (ssize_t at = (ssize_t)strlen(line) + 1; at < len;
          at += (ssize_t)strlen(line + at) + 1) {

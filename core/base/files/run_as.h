@@ -10,14 +10,17 @@
 
 #include "core/base/buf.h"
 
-/* "`sudo -u NAME COMMAND`"; where that is not installed, "`runuser -u NAME -- COMMAND`", with
- * " as root" behind where another user asks. */
+/* For the user itself "`COMMAND`", for root "`runuser -u NAME -- COMMAND`". For others "`sudo
+ * -u NAME COMMAND` as an administrator"; where sudo is not installed, root's command and " as
+ * root". */
 int run_as_add(struct buf *out, uid_t user, const char *command);
 /* The same with the command line of this process. */
 int run_as_add_again(struct buf *out, uid_t user);
-/* The same as run_as_add() for all other users: those that may use sudo, and root. */
-int run_as_add_for_others(struct buf *out, uid_t user, const char *command);
-/* How a shell finds this program: "notegate", or its path. */
-int run_as_add_program(struct buf *out);
+/* For readers that are any user of this machine, a command that root may run as well: "user
+ * NAME with `COMMAND`". For root, and for a user without a shell, "an administrator with `sudo
+ * COMMAND`"; where sudo is not installed, "root with `COMMAND`". */
+int run_as_add_whom(struct buf *out, uid_t user, const char *command);
+/* How the shell of that user finds this program: "notegate", or its path. */
+int run_as_add_program(struct buf *out, uid_t user);
 
 #endif

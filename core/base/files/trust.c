@@ -16,6 +16,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
+#include "run_as.h"
 
 #define TRUST_OVERFLOW_FILE "/proc/sys/kernel/overflowuid"
 #define TRUST_OVERFLOW_DEFAULT 65534
@@ -25,6 +26,8 @@
 #define TRUST_TEXT_MAX 4096
 #define TRUST_PASSWD_MAX 4096
 #define TRUST_NAME_MAX 64
+/* A path with each of its characters quoted, and the rest of a command. */
+#define TRUST_COMMAND_MAX (PATH_MAX * 4 + 256)
 #define TRUST_OTHERS ((mode_t)(S_IWGRP | S_IWOTH))
 
 /* ---- users ---- */
@@ -104,26 +107,33 @@ static int trust_refuse_owner(const char *path, const struct stat *info, bool is
 {
     char owner[TRUST_NAME_MAX];
     char wanted[TRUST_NAME_MAX];
+    struct buf command;
     trust_user_name(info->st_uid, owner, sizeof(owner));
     /* A name that no account has is given as a number, which chown takes without the sign. */
     trust_user_name(trust_knows_user(geteuid()) ? geteuid() : 0, wanted, sizeof(wanted));
     (void)buf_printf(error,
                      "%s belongs to user %s, which is neither root nor the user that runs "
-                     "this; do `%schown %s%s ",
-                     path, owner, geteuid() == 0 ? "" : "sudo ", is_link ? "-h " : "",
+                     "this; do ",
+                     path, owner);
+    buf_init(&command, TRUST_COMMAND_MAX);
+    (void)buf_printf(&command, "chown %s%s ", text_if(is_link, "-h "),
                      wanted + (wanted[0] == '#'));
-    (void)trust_add_word(error, path);
-    (void)buf_add_char(error, '`');
+    (void)trust_add_word(&command, path);
+    (void)run_as_add(error, 0, buf_cstr(&command));
+    buf_done(&command);
     return NG_EFORBIDDEN;
 }
 
 static int trust_refuse_mode(const char *path, const struct stat *info, struct buf *error)
 {
-    (void)buf_printf(error, "%s can be written by others (mode %04o); do `%schmod go-w ", path,
-                     (unsigned)(info->st_mode & 07777),
-                     geteuid() == 0 || geteuid() == info->st_uid ? "" : "sudo ");
-    (void)trust_add_word(error, path);
-    (void)buf_add_char(error, '`');
+    struct buf command;
+    (void)buf_printf(error, "%s can be written by others (mode %04o); do ", path,
+                     (unsigned)(info->st_mode & 07777));
+    buf_init(&command, TRUST_COMMAND_MAX);
+    (void)buf_add_c(&command, "chmod go-w ");
+    (void)trust_add_word(&command, path);
+    (void)run_as_add(error, geteuid() == info->st_uid ? geteuid() : 0, buf_cstr(&command));
+    buf_done(&command);
     return NG_EFORBIDDEN;
 }
 

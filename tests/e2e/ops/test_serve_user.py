@@ -360,6 +360,8 @@ def test_a_command_says_that_another_gateway_answers(top):
         assert made.returncode == 0 and made.stdout.startswith("ng_"), made
         done = other("tools")
         assert done.returncode == 0 and said in done.stderr, done
+        done = other("call", "notebook", "mode=list")
+        assert done.returncode == 1 and f"{said}, where there is no store yet" in done.stderr, done
         assert not (top / "home").exists()
         # A data directory that is named is the one that is meant.
         done = notegate("key", "add", "ann", "--listen", address, "--data-dir", top / "named")

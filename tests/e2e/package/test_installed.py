@@ -10,7 +10,7 @@ import time
 
 import pytest
 from conftest import SOURCE, binary
-from installed_support import DATA, Machine, build_package, run
+from installed_support import DATA, Machine, base, build_package, run
 
 pytestmark = pytest.mark.long
 
@@ -28,7 +28,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(name="machine")
 def clean(package, tmp_path):
-    machine = Machine(package, tmp_path)
+    machine = Machine(base(package), tmp_path)
     yield machine
     machine.close()
 
@@ -57,7 +57,7 @@ def meets(machine, user, cwd, command, number):
     command = re.sub(r"backup \S+", f"backup {name}", command)
     done = machine.command(user, command, cwd)
     if " backup " in command:
-        assert f"{name}: " in done.stdout and done.stdout.rstrip().endswith(f" of {DATA}"), done
+        assert f"{name}: " in done.stdout and f" of {DATA}\n" in done.stdout, done
         assert '"id":"precious"' in (machine.root / name[1:]).read_text(), command
     elif " verify" in command:
         assert re.search(rf"^{DATA} \(sqlite\): [1-9]\d* documents, [1-9]\d* revisions, [1-9]\d* events$", done.stdout, re.M), done

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A Debian of its own in a folder: made once by debootstrap with what the package asks for, copied for each test, which installs the
-package on it and runs commands there as its users. The unit is read as systemd would.
+"""A Debian of its own in a folder: made once by debootstrap, copied for each test, which runs commands there as its
+users. One has what the package asks for: the test installs the package, and reads the unit as systemd would. One is as
+clean as a newcomer's.
 
-As a program, installed_support.py BUILD makes the Debian for the package of that build: packaging/test does so before it measures."""
+As a program, installed_support.py BUILD makes both, for the package of that build: packaging/test does so before it
+measures."""
 
 import fcntl
 import hashlib
@@ -44,11 +46,10 @@ def mirror():
     return found.group(0) if found else MIRROR
 
 
-def base(package):
-    """The folder of a Debian that has all but the package itself."""
-    depends = ",".join(run("dpkg-deb", "-f", package, field).strip() for field in ("Depends", "Recommends"))
-    names = sorted(set(re.findall(r"[a-z0-9][a-z0-9.+-]+(?= |,|$)", re.sub(r"\([^)]*\)", "", depends))) | {"sudo"})
-    home = CACHE / f"debian-{hashlib.sha256(chr(10).join([SUITE, *names]).encode()).hexdigest()[:16]}"
+def debian(names, later=()):
+    """The folder of a Debian with these packages. Those for later are not installed, but apt has them all at hand."""
+    key = "\n".join([SUITE, *names, *(f"+{name}" for name in later)])
+    home = CACHE / f"debian-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(f"{home}.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -56,18 +57,35 @@ def base(package):
             shutil.rmtree(home, ignore_errors=True)
             home.mkdir()
             run("debootstrap", "--variant=minbase", "--include=" + ",".join(names), SUITE, home / "root", mirror(), seconds=MAKE_SECONDS)
-            shutil.rmtree(home / "root" / "var" / "cache" / "apt" / "archives")
+            run("chroot", home / "root", "apt-get", "clean")
+            if later:
+                fetch = "apt-get -qq update && apt-get -qq install -y --download-only --no-install-recommends " + " ".join(later)
+                run("chroot", home / "root", "sh", "-c", fetch, seconds=MAKE_SECONDS)
         (home / "installed").touch()
     return home / "root"
 
 
-class Machine:
-    """A copy of the base with two users, ada (with all rights by sudo) and bob (without)."""
+def base(package):
+    """The folder of a Debian that has all but the package itself."""
+    depends = ",".join(run("dpkg-deb", "-f", package, field).strip() for field in ("Depends", "Recommends"))
+    names = set(re.findall(r"[a-z0-9][a-z0-9.+-]+(?= |,|$)", re.sub(r"\([^)]*\)", "", depends)))
+    return debian(sorted(names | {"curl", "sudo"}))
 
-    def __init__(self, package, folder):
+
+def clean():
+    """The folder of a Debian as a newcomer has it: what packaging/run installs is not there yet, but apt has it."""
+    packages = run("bash", "-c", ". packaging/packages.sh && build_packages", cwd=SOURCE).split()
+    return debian(["ca-certificates", "ccache", "curl", "sudo"], sorted(packages))
+
+
+class Machine:
+    """A copy of a Debian with two users, ada (with all rights by sudo) and bob (without). `more`: variables of commands."""
+
+    def __init__(self, lower, folder, **more):
         self.root = folder / "machine"
+        self.environ = {"PATH": PATH, "HOME": "/root", "USER": "root", "LOGNAME": "root", "LANG": "C.UTF-8", **more}
         self.mounted = False
-        self._copy(base(package), folder)
+        self._copy(lower, folder)
         (self.root / "etc" / "hosts").write_text(f"127.0.0.1 localhost {os.uname().nodename}\n")
         self.service = None
         self.port = free_port()
@@ -85,16 +103,18 @@ class Machine:
         if not self.mounted:
             run("cp", "-a", "--reflink=auto", f"{lower}/.", self.root, seconds=MAKE_SECONDS)
 
-    def command(self, user, text, cwd="/", status=0):
-        """A line of shell, as a login of that user would run it; its output. status None: any."""
+    def _words(self, user, text, cwd):
         whole = f"cd {shlex.quote(cwd)} && {text}"
         if user != "root":
             # As sudo and su leave it: the folder of the caller, which the user may have no right to enter.
-            whole = f"cd {shlex.quote(cwd)} && exec runuser -u {user} -- env HOME=$(getent passwd {user} | cut -d: -f6) " \
-                    f"USER={user} LOGNAME={user} sh -c {shlex.quote(text)}"
-        done = subprocess.run(["unshare", "--mount", "sh", "-c", ENTER, self.root, "sh", "-c", whole], capture_output=True, text=True,
-                              timeout=COMMAND_SECONDS, check=False, stdin=subprocess.DEVNULL,
-                              env={"PATH": PATH, "HOME": "/root", "USER": "root", "LOGNAME": "root", "LANG": "C.UTF-8"})
+            whole = f"cd {shlex.quote(cwd)} && exec setpriv --reuid={user} --regid={user} --init-groups env " \
+                    f"HOME=$(getent passwd {user} | cut -d: -f6) USER={user} LOGNAME={user} bash -c {shlex.quote(text)}"
+        return ["unshare", "--mount", "sh", "-c", ENTER, self.root, "bash", "-c", whole]
+
+    def command(self, user, text, cwd="/", status=0, seconds=COMMAND_SECONDS):
+        """A line of shell, as a login of that user would run it; its output. status None: any."""
+        done = subprocess.run(self._words(user, text, cwd), capture_output=True, text=True, timeout=seconds,
+                              check=False, stdin=subprocess.DEVNULL, env=self.environ)
         assert status is None or done.returncode == status, f"{user} in {cwd}: {text}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -138,16 +158,23 @@ class Machine:
         return ["unshare", "--mount", "sh", "-c", f"umask {unit['UMask'][0]} && {ENTER}", str(self.root), *words], environ
 
     def start(self):
-        words, environ = self.as_unit()
-        with open(self.root / "tmp" / "journal", "w", encoding="utf-8") as journal:
+        self._serve(*self.as_unit())
+
+    def serve(self, user, text, cwd="/", seconds=COMMAND_SECONDS):
+        """The gateway that a line of shell starts; what it has printed when it listens."""
+        return self._serve(self._words(user, text, cwd), self.environ, seconds)
+
+    def _serve(self, words, environ, seconds=COMMAND_SECONDS):
+        path = self.root / "tmp" / "journal"
+        with open(path, "w", encoding="utf-8") as journal:
             self.service = subprocess.Popen(words, env=environ, cwd="/", stdin=subprocess.DEVNULL, stdout=journal, stderr=journal)
 
         def told():
-            text = (self.root / "tmp" / "journal").read_text()
-            assert self.service.poll() is None, text
-            return "listening on" in text
+            assert self.service.poll() is None, path.read_text()
+            return "listening on" in path.read_text()
 
-        eventually(told, what="the line that it listens")
+        eventually(told, seconds, "the line that it listens")
+        return path.read_text()
 
     def stop(self):
         if self.service is not None:
@@ -177,3 +204,4 @@ def build_package(build, folder):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         base(build_package(sys.argv[1], place))
+    clean()
