@@ -395,7 +395,7 @@ int whoami_print_text(struct call *call, struct buf *out)
         rc = text.rc;
     }
     if (rc == NG_OK) {
-        rc = buf_add_str(out, buf_str(&text));
+        rc = buf_add_c(out, buf_cstr(&text));
     }
     buf_done(&text);
     whoami_done(&me);

@@ -188,8 +188,9 @@ static int describe(struct opennotes *self, struct ng_call *call, struct ng_str 
         file.real = real;
     }
     if (fd < 0) {
-        return ng_fail(call, NOTES_ENOTEBOOK, "No notebook found at %.*s", (int)path.len,
-                       path.data);
+        (void)ng_fail(call, NOTES_ENOTEBOOK, "No notebook found at %.*s", (int)path.len,
+                      path.data);
+        return NOTES_ENOTEBOOK;
     }
     rc = notes_config_read(notebook, call, fd, file.real);
     notebook->unusable = rc == NOTES_ECONFIG;

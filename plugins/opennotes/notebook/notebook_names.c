@@ -32,10 +32,10 @@ void notes_names_keep(struct notes_notebooks *notebooks, struct ng_str path,
     lock_release(&notebooks->names_lock);
 }
 
-int notes_names_list(void *user, struct ng_call *call, struct ng_listing *listing)
+int notes_names_list(void *self, struct ng_call *call, struct ng_listing *listing)
 {
-    const struct opennotes *self = user;
-    struct notes_notebooks *notebooks = self->notebooks;
+    const struct opennotes *opennotes = self;
+    struct notes_notebooks *notebooks = opennotes->notebooks;
     for (size_t i = 0; i < notebooks->count; i++) {
         const struct notes_registered *item = &notebooks->items[i];
         struct ng_str name = {NULL, 0};

@@ -4,11 +4,6 @@
 
 #define GROW_FIRST ((size_t)16)
 
-int notes_fail_memory(struct ng_call *call)
-{
-    return ng_fail(call, NG_EINTERNAL, "Out of memory.");
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';

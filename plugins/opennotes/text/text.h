@@ -22,7 +22,11 @@ struct notes_budget {
 };
 
 /* Fails with NG_EINTERNAL and "Out of memory.". */
-int notes_fail_memory(struct ng_call *call);
+static inline int notes_fail_memory(struct ng_call *call)
+{
+    (void)ng_fail(call, NG_EINTERNAL, "Out of memory.");
+    return NG_EINTERNAL;
+}
 /* NG_OK if `ok`, else notes_fail_memory(). */
 static inline int notes_memory(struct ng_call *call, bool ok)
 {
