@@ -4,6 +4,11 @@
 
 #define GROW_FIRST ((size_t)16)
 
+void notes_set_no_memory(struct ng_call *call)
+{
+    (void)ng_fail(call, NG_EINTERNAL, "Out of memory.");
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
