@@ -149,7 +149,7 @@ def test_it_says_which_tools_run_code(start, tmp_path):
 
 
 @pytest.mark.parametrize("auth, hint", [
-    ("auto", "Leave the key out: this gateway has none."), ("on", "Add a key with: notegate key add NAME")])
+    ("auto", "Leave the key out: this gateway has none."), ("on", "The gateway's user makes a key with `notegate key add NAME`")])
 def test_a_key_sent_to_a_gateway_without_keys(start, auth, hint):
     """The page shows the server's own sentences, which REST and MCP have alike."""
     wrong = {"Authorization": "Bearer ng_" + "a" * 12 + "_" + "b" * 43}
