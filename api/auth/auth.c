@@ -19,6 +19,7 @@
 #include "core/call/gateway.h"
 #include "core/config/config.h"
 #include "core/dispatch/audit.h"
+#include "core/dispatch/dispatch.h"
 #include "core/keys/keys.h"
 
 #define AGENT_DEFAULT "local"
@@ -35,6 +36,8 @@ static const char hint_key[] =
 
 static const char hint_other_key[] = "Keys are added with: notegate key add NAME. A key that "
                                      "was lost or has expired cannot be restored: add another";
+
+static const char hint_paused[] = "An admin can resume it: notegate key resume ID";
 
 static const char hint_no_keys[] = "Leave the key out: this gateway has none.";
 
@@ -248,6 +251,9 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
             hint = auth_needs_key(auth) ? hint_key : hint_no_keys;
         }
         (void)refuse(refusal, NG_EUNAUTHENTICATED, hint, "%s", why);
+        if (why == keys_why_paused) {
+            refusal->hint = hint_paused;
+        }
         refusal->bad_token = true;
         return refusal->rc;
     }
@@ -460,9 +466,7 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
         call->user = caller->user;
     }
     if (caller->key != NULL) {
-        key_ref(caller->key);
-        key_unref(call->key);
-        call->key = caller->key;
+        call_take_key(call, caller->key);
         call->caller.spaces = caller->key->spaces; /* which the call keeps with the key */
         call->caller.space_count = caller->key->space_count;
     } else if (caller->space_count > 0) {
@@ -476,6 +480,30 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
     call->client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
     call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
     return NG_OK;
+}
+
+struct call *auth_call_again(const struct call *call)
+{
+    const struct ng_caller *before = &call->caller;
+    struct key *key = keys_get(call->gateway->keys, ng_str_of(call->key->id));
+    struct call *made = key != NULL ? call_new(call->gateway) : NULL;
+    struct auth_caller caller = {.agent = before->agent, .key = key};
+    int rc = NG_EINTERNAL;
+    if (made != NULL) {
+        bool keeps = key->role == NG_ROLE_ADMIN || key_has_space(key, before->space);
+        caller.role = key->role;
+        caller.mode = before->mode < key->mode ? before->mode : key->mode;
+        caller.run = key->run;
+        caller.all_spaces = key->role == NG_ROLE_ADMIN;
+        caller.space = before->space_named && keeps ? before->space : STR_NONE;
+        rc = auth_apply(&caller, made);
+    }
+    key_unref(key);
+    if (rc != NG_OK || dispatch_spaces(made, NULL) != NG_OK) {
+        call_unref(made);
+        return NULL;
+    }
+    return made;
 }
 
 const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call)

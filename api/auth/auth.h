@@ -101,6 +101,9 @@ void auth_log_refusal(struct auth *auth, const char *why, const char *peer,
 /* Makes `caller` the caller of a call, which takes a reference of the key. NG_EINVAL: a name is
  * not of the form; the call's result says which. */
 int auth_apply(const struct auth_caller *caller, struct call *call);
+/* A call of the same caller, which has a key, with the rights that the key has now. NULL: the
+ * key is gone, or out of memory. */
+struct call *auth_call_again(const struct call *call);
 /* A copy that lives as long as `call`, to which it was applied before: the call has the key.
  * NULL: out of memory. */
 const struct auth_caller *auth_keep(const struct auth_caller *caller, struct call *call);

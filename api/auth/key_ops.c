@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_ops.c - listing, adding and revoking keys, and the right to do so. */
+/* key_ops.c - listing, adding, changing and revoking keys, and the right to do so. */
 #include "key_ops.h"
 
 #include <string.h>
@@ -25,8 +25,12 @@ static int shown(struct ng_str text)
 
 bool key_ops_allowed(const struct call *call)
 {
-    return call->caller.role == NG_ROLE_ADMIN &&
-           (call->key == NULL || call->key->tool_count == 0);
+    return call->caller.role == NG_ROLE_ADMIN && !key_limits_tools(call->key);
+}
+
+bool key_op_changes(enum key_op op)
+{
+    return op == KEY_OP_ADD || op == KEY_OP_SET || op == KEY_OP_REVOKE;
 }
 
 static int authorize(struct call *call, const struct key_job *job)
@@ -41,8 +45,7 @@ static int authorize(struct call *call, const struct key_job *job)
         return call_fail(call, NG_EFORBIDDEN,
                          "the caller's key is limited to some tools, so it cannot manage keys");
     }
-    if (call->caller.mode == NG_MODE_ASK &&
-        (job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE)) {
+    if (call->caller.mode == NG_MODE_ASK && key_op_changes(job->op)) {
         return call_fail(call, NG_EMODE,
                          "this changes keys and the caller's mode is ask, which only reads; it "
                          "needs the mode edit or agent");
@@ -94,7 +97,8 @@ static int list(struct call *call, const struct key_job *job)
     for (size_t i = 0; i < count; i++) {
         bool named = job->name.data == NULL || str_equal(found[i]->agent, job->name) ||
                      str_is(job->name, found[i]->id);
-        if (named && (job->all || key_live(found[i]))) {
+        bool ended = key_is_revoked(found[i]) || key_has_expired(found[i]);
+        if (named && (job->all || !ended)) {
             json_object(writer);
             key_print(found[i], writer);
             json_end(writer);
@@ -142,33 +146,54 @@ static void reply(struct call *call, const struct key *key, const struct key_new
     }
 }
 
+static int parse_body(struct call *call, const struct ng_value **ret)
+{
+    struct json_error error;
+    if (json_parse(&call->arena, call->args_text, call->gateway->limits.depth, ret, &error) ==
+        NG_OK) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EJSON, "the body is not valid JSON: %s (line %zu, column %zu)",
+                     error.message, error.line, error.column);
+}
+
+/* A caller gives no key a higher mode than its own, or the right to run code without having it.
+ */
+static int check_given(struct call *call, enum ng_mode mode, bool run, enum key_op op)
+{
+    bool adds = op == KEY_OP_ADD;
+    if (mode > call->caller.mode) {
+        return call_fail(call, NG_EMODE,
+                         "a caller in mode %s cannot %s a key of mode %s; give the key that "
+                         "mode or a lower one",
+                         key_mode_name(call->caller.mode), adds ? "add" : "make",
+                         key_mode_name(mode));
+    }
+    if (!run || call->caller.run) {
+        return NG_OK;
+    }
+    call_fail(call, NG_ERUN,
+              "a caller without the right to run code cannot %s a key that has it",
+              adds ? "add" : "make");
+    call->staged.hint =
+        ng_str_of(adds ? "Add it on the gateway's machine: notegate key add NAME --run"
+                       : "Change it on the gateway's machine: notegate key set ID --run");
+    return NG_ERUN;
+}
+
 static int add(struct call *call)
 {
     const struct ng_value *body = NULL;
-    struct json_error error;
     struct key_spec spec;
     struct key *key = NULL;
     char text[KEY_TEXT_MAX];
     struct key_new made = {.text = text};
-    if (json_parse(&call->arena, call->args_text, call->gateway->limits.depth, &body, &error) !=
-        NG_OK) {
-        return call_fail(call, NG_EJSON,
-                         "the body is not valid JSON: %s (line %zu, column %zu)", error.message,
-                         error.line, error.column);
+    int rc = parse_body(call, &body);
+    if (rc == NG_OK) {
+        rc = keys_read_spec(call, body, &spec);
     }
-    int rc = keys_read_spec(call, body, &spec);
-    if (rc == NG_OK && spec.mode > call->caller.mode) {
-        return call_fail(call, NG_EMODE,
-                         "a caller in mode %s cannot add a key of mode %s; give the key that "
-                         "mode or a lower one",
-                         key_mode_name(call->caller.mode), key_mode_name(spec.mode));
-    }
-    if (rc == NG_OK && spec.run && !call->caller.run) {
-        call_fail(call, NG_ERUN,
-                  "a caller without the right to run code cannot add a key that has it");
-        call->staged.hint =
-            ng_str_of("Add it on the gateway's machine: notegate key add NAME --run");
-        return NG_ERUN;
+    if (rc == NG_OK) {
+        rc = check_given(call, spec.mode, spec.run, KEY_OP_ADD);
     }
     if (rc == NG_OK) { /* before the key is there: a failure must not hide it */
         rc = key_spaces_new(call, &spec, &made.spaces, &made.space_count);
@@ -182,6 +207,38 @@ static int add(struct call *call)
     }
     key_unref(key);
     return rc;
+}
+
+static int set(struct call *call, const struct key_job *job)
+{
+    struct keys *keys = call->gateway->keys;
+    const struct ng_value *body = NULL;
+    struct key_patch patch;
+    int rc = parse_body(call, &body);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    keys_look_now(keys, call);
+    struct key *key = keys_get(keys, job->id);
+    if (key == NULL) {
+        return unknown_id(call, job->id);
+    }
+    rc = keys_read_patch(call, key->agent, body, &patch);
+    if (rc == NG_OK) {
+        enum ng_mode mode =
+            (patch.members & KEY_MODE) != 0 ? patch.spec.mode : call->caller.mode;
+        rc = check_given(call, mode, patch.spec.run, KEY_OP_SET);
+    }
+    if (rc == NG_OK) {
+        struct key *changed = NULL;
+        rc = keys_change(keys, call, job->id, &patch, &changed);
+        if (rc == NG_OK) {
+            reply(call, changed, NULL);
+        }
+        key_unref(changed);
+    }
+    key_unref(key);
+    return rc == NG_ENOTFOUND ? unknown_id(call, job->id) : rc;
 }
 
 static int show(struct call *call, const struct key_job *job)
@@ -215,14 +272,16 @@ static int refuse_last(struct call *call, const struct key *key, enum keys_left 
                                       "on its own machine until another key is added"
                                     : "every program of the gateway's own user on this machine "
                                       "needs no key and has the role admin";
+    const char *why = key_has_expired(key)
+                          ? " (it has expired, but still closes the gateway to callers without "
+                            "a key)"
+                          : " (it is paused, but still closes the gateway to callers without a "
+                            "key)";
     (void)call_fail(
         call, NG_ECONFLICT,
         "the key %s of %.*s is the last one%s, and this gateway listens on %.*s: without it "
         "%s%s",
-        key->id, (int)key->agent.len, key->agent.data,
-        key_live(key)
-            ? " in force"
-            : " (it has expired, but still closes the gateway to callers without a key)",
+        key->id, (int)key->agent.len, key->agent.data, key_live(key) ? " in force" : why,
         shown(host), host.data, then,
         text_if(stops_start, ", and the next start refuses to listen there"));
     call->staged.hint =
@@ -268,6 +327,8 @@ int key_ops_step(struct ng_call *pub, void *user)
         return show(call, job);
     case KEY_OP_ADD:
         return add(call);
+    case KEY_OP_SET:
+        return set(call, job);
     case KEY_OP_REVOKE:
         return revoke(call, job);
     default:

@@ -213,14 +213,18 @@ static void whoami_write_key(struct ng_writer *writer, const struct key *key)
     json_name(writer, "key");
     json_object(writer);
     json_member_cstring(writer, "id", key->id);
-    if (key->expires_ms != 0) {
+    int64_t expires_ms = key_expires_ms(key);
+    if (expires_ms != 0) {
         char expires[RFC3339_SIZE];
-        rfc3339_write(key->expires_ms, RFC3339_SECONDS, expires);
+        rfc3339_write(expires_ms, RFC3339_SECONDS, expires);
         json_member_cstring(writer, "expires", expires);
     }
     json_end(writer);
     if (key->tool_count > 0) {
         whoami_write_texts(writer, "tools", key->tools, key->tool_count);
+    }
+    if (key->no_tool_count > 0) {
+        whoami_write_texts(writer, "no_tools", key->no_tools, key->no_tool_count);
     }
 }
 

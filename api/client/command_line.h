@@ -51,7 +51,10 @@ enum line_flag {
     LINE_FORCE = 1 << 6,
     LINE_HELP = 1 << 7,
     LINE_VERSION = 1 << 8,
-    LINE_HELP_MAN = 1 << 9
+    LINE_HELP_MAN = 1 << 9,
+    LINE_RESTORE = 1 << 10,   /* of a key: it may take back the work of others */
+    LINE_NO_RUN = 1 << 11,    /* takes LINE_RUN back */
+    LINE_NO_RESTORE = 1 << 12 /* takes LINE_RESTORE back */
 };
 
 struct command;
@@ -70,6 +73,8 @@ struct command_line {
     size_t key_space_count;
     const char *key_tools[KEY_TOOLS_MAX];
     size_t key_tool_count;
+    const char *key_no_tools[KEY_TOOLS_MAX];
+    size_t key_no_tool_count;
     const char *format;
     const char *only;            /* restore: the URI of one entry, note or file; or NULL */
     unsigned flags;              /* enum line_flag */

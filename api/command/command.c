@@ -60,6 +60,15 @@ static bool option_key_tool(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_key_no_tool(struct command_line *line, const char *value)
+{
+    if (line->key_no_tool_count == KEY_TOOLS_MAX) {
+        return false;
+    }
+    line->key_no_tools[line->key_no_tool_count++] = value;
+    return true;
+}
+
 #define MEMBER(name) offsetof(struct command_line, name)
 
 const struct option_row option_table[] = {
@@ -77,15 +86,23 @@ const struct option_row option_table[] = {
      "the highest mode: ask, edit or agent (default: agent)"},
     {"run", 0, NULL, OPTION_KEY, LINE_RUN, 0, NULL, NULL,
      "the key may run code: cells run with all rights of the gateway's user"},
+    {"no-run", 0, NULL, OPTION_KEY, LINE_NO_RUN, 0, NULL, NULL,
+     "`key set`: the key may not run code any more"},
+    {"restore", 0, NULL, OPTION_KEY, LINE_RESTORE, 0, NULL, NULL,
+     "the key may restore checkpoints and delete those of other agents, as an admin may"},
+    {"no-restore", 0, NULL, OPTION_KEY, LINE_NO_RESTORE, 0, NULL, NULL,
+     "`key set`: the key may not do that any more"},
     {"tool", 0, "TOOL", OPTION_KEY, 0, 0, NULL, option_key_tool,
-     "a tool the key may use (repeatable; default: all)"},
+     "a tool the key may use, or a glob like notebook_* (repeatable; default: all)"},
+    {"no-tool", 0, "TOOL", OPTION_KEY, 0, 0, NULL, option_key_no_tool,
+     "a tool or glob that the key may not use, whatever --tool says (repeatable)"},
     {"rate", 0, "N/s", OPTION_KEY, 0, MEMBER(rate), NULL, NULL,
      "calls a second, in bursts of twice that; also N/min (default: no limit)"},
     {"expires", 0, "WHEN", OPTION_KEY, 0, MEMBER(expires), NULL, NULL,
      "30d or 12h from now, 2027-01-31 (its last day, UTC) or 2027-01-31T12:00:00Z "
      "(default: never)"},
     {"note", 0, "TEXT", OPTION_KEY, 0, MEMBER(note), NULL, NULL,
-     "purpose of the key: one line, shown by `key list`"},
+     "purpose of the key: one line of up to 200 characters, shown by `key list`"},
     {"all", 0, NULL, OPTION_KEY, LINE_ALL, 0, NULL, NULL, "list also revoked and expired keys"},
     {"force", 0, NULL, OPTION_KEY, LINE_FORCE, 0, NULL, NULL,
      "revoke also the last key in force"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* command_key.c - notegate key: adding, listing and revoking keys, here or in the running
- * gateway. */
+/* command_key.c - notegate key: adding, changing, listing and revoking keys, here or in the
+ * running gateway. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "api/client/attach.h"
 #include "api/client/command_wait.h"
 #include "api/listen/http_listen.h"
+#include "api/print/print_keys.h"
 #include "commands.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -18,7 +19,6 @@
 #include "core/dispatch/dispatch.h"
 
 #define KEY_TEXT_BYTES ((size_t)1024 * 1024)
-#define KEY_COLUMNS 14
 #define KEY_NEAR 3
 #define KEY_PREFIX "ng_"
 #define STATUS_BAD_REQUEST 400
@@ -79,17 +79,15 @@ static int key_there(struct key_command *command, const struct key_job *job, str
                      struct attach_answer *ret)
 {
     static const char *const methods[] = {
-        [KEY_OP_ADD] = "POST",
-        [KEY_OP_LIST] = "GET",
-        [KEY_OP_SHOW] = "GET",
-        [KEY_OP_REVOKE] = "DELETE",
+        [KEY_OP_ADD] = "POST",  [KEY_OP_LIST] = "GET",      [KEY_OP_SHOW] = "GET",
+        [KEY_OP_SET] = "PATCH", [KEY_OP_REVOKE] = "DELETE",
     };
     struct client_request request = {
         .method = methods[job->op],
         .path = job->all ? "/v1/keys?all=true" : "/v1/keys",
     };
     char path[128];
-    if (job->op == KEY_OP_REVOKE) {
+    if (job->op == KEY_OP_REVOKE || job->op == KEY_OP_SET) {
         (void)snprintf(path, sizeof(path), "/v1/keys/%.*s%s", (int)job->id.len, job->id.data,
                        text_if(job->force, "?force=true"));
         request.path = path;
@@ -98,7 +96,7 @@ static int key_there(struct key_command *command, const struct key_job *job, str
                        job->all ? "true" : "false", (int)job->name.len, job->name.data);
         request.path = path;
     }
-    if (job->op == KEY_OP_ADD) {
+    if (job->op == KEY_OP_ADD || job->op == KEY_OP_SET) {
         request.headers[request.header_count++] = "Content-Type: application/json";
         request.body = body;
     }
@@ -141,13 +139,18 @@ static int key_do(struct key_command *command, const struct key_job *job, struct
 
 /* ---- add ---- */
 
+/* An empty value means null, the default of a new key, where `resets` says so. */
 static void key_name_list(struct ng_writer *writer, const char *name, const char *const *items,
-                          size_t count)
+                          size_t count, bool resets)
 {
     if (count == 0) {
         return;
     }
     json_name(writer, name);
+    if (resets && count == 1 && items[0][0] == '\0') {
+        json_null(writer);
+        return;
+    }
     json_array(writer);
     for (size_t i = 0; i < count; i++) {
         json_cstring(writer, items[i]);
@@ -155,51 +158,45 @@ static void key_name_list(struct ng_writer *writer, const char *name, const char
     json_end(writer);
 }
 
-static void key_name_text(struct ng_writer *writer, const char *name, const char *text)
+static void key_name_text(struct ng_writer *writer, const char *name, const char *text,
+                          bool resets)
 {
-    if (text != NULL) {
+    if (text != NULL && resets && text[0] == '\0') {
+        json_name(writer, name);
+        json_null(writer);
+    } else if (text != NULL) {
         json_member_cstring(writer, name, text);
     }
 }
 
-static int key_add_body(const struct command_line *line, struct buf *out)
+static void key_name_flag(struct ng_writer *writer, const char *name,
+                          const struct command_line *line, unsigned on, unsigned off)
+{
+    if (line_has(line, on | off)) {
+        json_member_bool(writer, name, line_has(line, on));
+    }
+}
+
+/* The members that options of the command line name. agent: of a new key; NULL: a change. */
+static int key_body(const struct command_line *line, const char *agent, struct buf *out)
 {
     struct ng_writer writer;
+    bool resets = agent == NULL;
     json_writer_init(&writer, out);
     json_object(&writer);
-    key_name_text(&writer, "agent", line->words[1]);
-    key_name_text(&writer, "role", line->role);
-    key_name_text(&writer, "mode", line->mode);
-    if (line_has(line, LINE_RUN)) {
-        json_member_bool(&writer, "run", true);
-    }
-    key_name_list(&writer, "spaces", line->key_spaces, line->key_space_count);
-    key_name_list(&writer, "tools", line->key_tools, line->key_tool_count);
-    key_name_text(&writer, "rate", line->rate);
-    key_name_text(&writer, "expires", line->expires);
-    key_name_text(&writer, "note", line->note);
+    key_name_text(&writer, "agent", agent, resets);
+    key_name_text(&writer, "role", line->role, resets);
+    key_name_text(&writer, "mode", line->mode, resets);
+    key_name_flag(&writer, "run", line, LINE_RUN, LINE_NO_RUN);
+    key_name_flag(&writer, "restore", line, LINE_RESTORE, LINE_NO_RESTORE);
+    key_name_list(&writer, "spaces", line->key_spaces, line->key_space_count, resets);
+    key_name_list(&writer, "tools", line->key_tools, line->key_tool_count, resets);
+    key_name_list(&writer, "no_tools", line->key_no_tools, line->key_no_tool_count, resets);
+    key_name_text(&writer, "rate", line->rate, resets);
+    key_name_text(&writer, "expires", line->expires, resets);
+    key_name_text(&writer, "note", line->note, resets);
     json_end(&writer);
     return out->rc;
-}
-
-static void key_join(const struct ng_value *array, const char *none, const char *between,
-                     struct buf *out)
-{
-    if (array == NULL || array->count == 0) {
-        (void)buf_add_c(out, none);
-        return;
-    }
-    for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
-        (void)buf_add_str(out, item->text);
-        (void)buf_add_c(out, item->next == NULL ? "" : between);
-    }
-}
-
-/* Absent in the answer of an earlier gateway, where every key did. */
-static bool key_runs(const struct ng_value *key)
-{
-    const struct ng_value *run = json_get(key, "run");
-    return run == NULL || run->type == NG_TYPE_TRUE;
 }
 
 /* An unused space may be a typing error. */
@@ -215,32 +212,8 @@ static void key_show_new_spaces(const struct ng_value *key)
 /* The key alone on stdout, for scripts; what a person wants to know on stderr. */
 static int key_show_new(const struct ng_value *key)
 {
-    struct buf about;
     struct ng_str id = json_get_text(key, "id");
-    struct ng_str agent = json_get_text(key, "agent");
-    struct ng_str role = json_get_text(key, "role");
-    struct ng_str mode = json_get_text(key, "mode");
-    struct ng_str expires = json_get_text(key, "expires");
-    buf_init(&about, KEY_TEXT_BYTES);
-    (void)buf_printf(&about, "Key %.*s for %.*s: role %.*s, mode %.*s, spaces ", (int)id.len,
-                     id.data, (int)agent.len, agent.data, (int)role.len, role.data,
-                     (int)mode.len, mode.data);
-    key_join(json_get(key, "spaces"), "none", ", ", &about);
-    (void)buf_add_c(&about, ", tools ");
-    key_join(json_get(key, "tools"), "all", ", ", &about);
-    const struct ng_value *rate = json_get(key, "rate");
-    if (rate != NULL) {
-        (void)buf_printf(&about, ", rate %.*s/s", (int)rate->text.len, rate->text.data);
-    }
-    (void)buf_printf(
-        &about,
-        ", expires %.*s, %s run code.\nSend it as `Authorization: Bearer KEY`. It is shown "
-        "only this once:\n",
-        expires.len == 0 ? 5 : (int)expires.len, expires.len == 0 ? "never" : expires.data,
-        key_runs(key) ? "may" : "may not");
-    (void)command_put(stderr, buf_str(&about));
-    (void)fflush(stderr);
-    buf_done(&about);
+    print_new_key(key);
     if (command_put_line(stdout, json_get_text(key, "key")) != NG_OK ||
         command_flush(stdout) != NG_OK) {
         command_error("the key could not be printed; revoke it (%.*s) and add another",
@@ -266,7 +239,7 @@ static int key_add(struct key_command *command)
     struct ng_str text;
     buf_init(&body, KEY_TEXT_BYTES);
     int rc = COMMAND_FAILED;
-    if (key_add_body(command->line, &body) != NG_OK) {
+    if (key_body(command->line, command->line->words[1], &body) != NG_OK) {
         command_error("the key's description is too long");
     } else {
         rc = key_do(command, &job, buf_str(&body), &key, &text);
@@ -284,79 +257,6 @@ static int key_add(struct key_command *command)
 }
 
 /* ---- list ---- */
-
-static const struct {
-    const char *title, *name, *absent;
-} key_columns[KEY_COLUMNS] = {
-    {"ID", "id", "-"},
-    {"AGENT", "agent", "-"},
-    {"ROLE", "role", "-"},
-    {"MODE", "mode", "-"},
-    {"RUN", "run", "-"},
-    {"SPACES", "spaces", "-"},
-    {"TOOLS", "tools", "all"},
-    {"RATE", "rate", "-"},
-    {"EXPIRES", "expires", "never"},
-    {"STATE", "state", "-"},
-    {"CREATED", "created", "-"},
-    {"LAST USED", "last_used", "never"},
-    {"MADE BY", "made_by", "-"},
-    {"NOTE", "note", "-"},
-};
-
-static void key_cell(const struct ng_value *key, size_t column, struct buf *out)
-{
-    const char *name = key_columns[column].name;
-    const struct ng_value *value = json_get(key, name);
-    buf_clear(out);
-    if (json_is(value, NG_TYPE_ARRAY)) {
-        key_join(value, "", ",", out);
-    } else if (strcmp(name, "run") == 0) {
-        (void)buf_add_c(out, key_runs(key) ? "yes" : "no");
-    } else if (value != NULL && strcmp(name, "rate") == 0) {
-        double rate = json_double(value);
-        (void)buf_printf(out, "%g/%s", rate < 1 ? rate * 60 : rate, rate < 1 ? "min" : "s");
-    } else if (value != NULL) {
-        (void)buf_add_str(out, value->text);
-    } else {
-        (void)buf_add_c(out, key_columns[column].absent);
-    }
-}
-
-static void key_print_row(const struct ng_value *key, const size_t widths[KEY_COLUMNS],
-                          struct buf *cell)
-{
-    for (size_t i = 0; i < KEY_COLUMNS; i++) {
-        if (key == NULL) {
-            buf_clear(cell);
-            (void)buf_add_c(cell, key_columns[i].title);
-        } else {
-            key_cell(key, i, cell);
-        }
-        int pad = i + 1 < KEY_COLUMNS ? (int)(widths[i] - cell->len) + 2 : 0;
-        printf("%s%*s", buf_cstr(cell), pad, "");
-    }
-    printf("\n");
-}
-
-static void key_print_table(const struct ng_value *list)
-{
-    size_t widths[KEY_COLUMNS];
-    struct buf cell;
-    buf_init(&cell, KEY_TEXT_BYTES);
-    for (size_t i = 0; i < KEY_COLUMNS; i++) {
-        widths[i] = strlen(key_columns[i].title);
-        for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
-            key_cell(key, i, &cell);
-            widths[i] = size_max(cell.len, widths[i]);
-        }
-    }
-    key_print_row(NULL, widths, &cell);
-    for (const struct ng_value *key = list->first; key != NULL; key = key->next) {
-        key_print_row(key, widths, &cell);
-    }
-    buf_done(&cell);
-}
 
 static int key_fetch(struct key_command *command, bool all, struct ng_str name,
                      const struct ng_value **ret, struct ng_str *ret_text)
@@ -383,7 +283,7 @@ static int key_list(struct key_command *command)
     if (line_has(command->line, LINE_JSON)) {
         return key_print_json(text);
     }
-    key_print_table(list);
+    print_key_table(list);
     return command_exit_code(command_flush(stdout));
 }
 
@@ -482,7 +382,9 @@ static struct ng_str key_named(const char *word)
     return name;
 }
 
-static int key_revoke(struct key_command *command)
+/* The keys that the command names, of which there is one at least. */
+static int key_find(struct key_command *command, const struct ng_value ***ret,
+                    size_t *ret_count)
 {
     const struct ng_value *list = NULL;
     struct ng_str text;
@@ -510,7 +412,72 @@ static int key_revoke(struct key_command *command)
         }
         return COMMAND_FAILED;
     }
-    return key_revoke_all(command, found, count);
+    *ret = found;
+    *ret_count = count;
+    return COMMAND_OK;
+}
+
+static int key_revoke(struct key_command *command)
+{
+    const struct ng_value **found = NULL;
+    size_t count = 0;
+    int rc = key_find(command, &found, &count);
+    return rc == COMMAND_OK ? key_revoke_all(command, found, count) : rc;
+}
+
+/* ---- set, pause, resume ---- */
+
+/* done: the past tense in the message, "paused". */
+static int key_change(struct key_command *command, struct ng_str body, const char *done)
+{
+    const struct ng_value **found = NULL;
+    const struct ng_value *key = NULL;
+    struct ng_str text;
+    size_t count = 0;
+    int rc = key_find(command, &found, &count);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    struct ng_str agent = json_get_text(found[0], "agent");
+    struct key_job job = {.op = KEY_OP_SET, .id = json_get_text(found[0], "id")};
+    if (count > 1) {
+        command_error("%.*s has %zu keys; name one by its id: `notegate key list` shows them",
+                      (int)agent.len, agent.data, count);
+        return COMMAND_FAILED;
+    }
+    rc = key_do(command, &job, body, &key, &text);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    if (line_has(command->line, LINE_JSON)) {
+        return key_print_json(text);
+    }
+    printf("%s %.*s of %.*s\n", done, (int)job.id.len, job.id.data, (int)agent.len, agent.data);
+    return command_exit_code(command_flush(stdout));
+}
+
+static int key_set(struct key_command *command)
+{
+    struct buf body;
+    int rc = COMMAND_FAILED;
+    buf_init(&body, KEY_TEXT_BYTES);
+    if (key_body(command->line, NULL, &body) != NG_OK) {
+        command_error("the change is too long");
+    } else {
+        rc = key_change(command, buf_str(&body), "changed");
+    }
+    buf_done(&body);
+    return rc;
+}
+
+static int key_pause(struct key_command *command)
+{
+    return key_change(command, ng_str_of("{\"paused\":true}"), "paused");
+}
+
+static int key_resume(struct key_command *command)
+{
+    return key_change(command, ng_str_of("{\"paused\":false}"), "resumed");
 }
 
 /* ---- the command ---- */
@@ -519,10 +486,13 @@ static const struct key_verb {
     const char *name;
     const char *words;
     size_t word_count; /* behind it */
-    bool adds;
+    bool describes;    /* takes options that describe a key */
     int (*run)(struct key_command *command);
 } key_verbs[] = {
     {"add", "add NAME", 1, true, key_add},
+    {"set", "set ID", 1, true, key_set},
+    {"pause", "pause ID", 1, false, key_pause},
+    {"resume", "resume ID", 1, false, key_resume},
     {"list", "list", 0, false, key_list},
     {"revoke", "revoke NAME|ID", 1, false, key_revoke},
 };
@@ -538,9 +508,20 @@ static int key_check(const struct command_line *line, const struct key_verb *ver
                              line->words[1 + verb->word_count], verb->name);
     }
     bool describes = line->role != NULL || line->mode != NULL || line->key_space_count > 0 ||
-                     line->key_tool_count > 0 || line->rate != NULL || line->expires != NULL ||
-                     line_has(line, LINE_RUN) || line->note != NULL;
-    if (describes && !verb->adds) {
+                     line->key_tool_count > 0 || line->key_no_tool_count > 0 ||
+                     line->rate != NULL || line->expires != NULL || line->note != NULL ||
+                     line_has(line, LINE_RUN | LINE_NO_RUN | LINE_RESTORE | LINE_NO_RESTORE);
+    if (line_has(line, LINE_RUN) && line_has(line, LINE_NO_RUN)) {
+        return command_usage(line, "--run and --no-run contradict each other");
+    }
+    if (line_has(line, LINE_RESTORE) && line_has(line, LINE_NO_RESTORE)) {
+        return command_usage(line, "--restore and --no-restore contradict each other");
+    }
+    if (!describes && verb->run == key_set) {
+        return command_usage(line, "\"key set\" needs an option that says what changes, for "
+                                   "example --mode edit");
+    }
+    if (describes && !verb->describes) {
         return command_usage(line, "\"key %s\" takes no options that describe a key",
                              verb->name);
     }
@@ -563,12 +544,14 @@ int command_key(struct command_line *line)
         }
     }
     if (verb == NULL) {
-        return command_usage(line, "\"key\" does not know \"%s\"; it takes add, list or revoke",
+        return command_usage(line,
+                             "\"key\" does not know \"%s\"; it takes add, set, "
+                             "pause, resume, list or revoke",
                              line->words[0]);
     }
     int rc = key_check(line, verb);
     if (rc == COMMAND_OK) {
-        if (!verb->adds) {
+        if (verb->run != key_add) {
             line->flags |= LINE_NEEDS_DATA;
         }
         rc = attach_open(line, &command.attach);

@@ -80,20 +80,29 @@ const struct command command_table[] = {
     },
     {
         .name = "key",
-        .words = "add NAME | list | revoke NAME|ID",
-        .summary = "Add, list and revoke the keys of agents",
+        .words = "add NAME | set ID | pause ID | resume ID | list | revoke NAME|ID",
+        .summary = "Add, change, list and revoke the keys of agents",
         .details =
             "`key add NAME` makes a key for the agent NAME and prints it alone on stdout. Only "
             "its hash is stored, so it cannot be shown again. An agent may have several keys. "
             "The options set the rights of the key. Once a first key exists, every caller "
-            "needs one, except on the Unix socket.\n\n`key list` shows the active keys, with "
-            "--all also revoked and expired ones: the time of last use (to a minute), the "
-            "creator, and the --note.\n\n`key revoke` revokes one key by its id, or all keys "
+            "needs one, except on the Unix socket.\n\n`key set` changes what its options name, "
+            "and nothing else. An empty value sets the default of a new key: `--expires ''` is "
+            "never, `--rate ''` no limit, `--no-tool ''` no tool. ID may be the name of an "
+            "agent "
+            "that has one key.\n\n`key pause` refuses a key and ends its sessions and streams "
+            "until `key resume`. All changes hold within a second, in every gateway on the "
+            "same "
+            "database.\n\n`key list` shows the active and the paused keys, with --all also "
+            "revoked and expired ones: the time of last use (to a minute), the creator, and "
+            "the "
+            "--note.\n\n`key revoke` revokes one key by its id, or all keys "
             "of an agent by its name, at once. The last active key is revoked only with "
             "--force: then a gateway on a public address refuses all callers and does not "
             "start again, and a gateway on loopback is open to its own user again. An expired "
-            "key still keeps it closed.\n\nExit codes: 0; 1 if there is no such key or it is "
-            "the last one; 2 if the command line is wrong.",
+            "or paused key still keeps it closed.\n\nExit codes: 0; 1 if there is no such key "
+            "or "
+            "it is the last one; 2 if the command line is wrong, or `key set` names no change.",
         .options = OPTION_CONFIG | OPTION_KEY | OPTION_JSON,
         .min_words = 1,
         .max_words = 2,

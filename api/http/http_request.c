@@ -448,16 +448,27 @@ static void check_caller_again(struct http_request *request)
     bool keyless = key == NULL && request->connection->auth.way != AUTH_SOCKET &&
                    auth_needs_key(request->server->auth);
     bool open = request->route != NULL && (request->route->flags & ROUTE_OPEN) != 0;
-    if (request->fault.rc != NG_OK || open || (key_live(key) && !keyless)) {
+    if (request->fault.rc != NG_OK || open) {
+        return;
+    }
+    if (key_live(key) && !keyless) {
+        if (key_rights_changed(key)) {
+            fault(request, NG_EBUSY,
+                  "The rights of the key changed during the request; send it again");
+        }
         return;
     }
     http_access_refused(request, "refused", NG_EUNAUTHENTICATED, str_make(NULL, 0));
     metrics_count(request->gateway->metrics, METRICS_AUTH_FAILURES);
     request->authenticated = false;
     request->bad_token = key != NULL;
-    fault(request, NG_EUNAUTHENTICATED, "%s",
-          keyless ? "This gateway requires a key now, and none was sent"
-                  : "The key that was sent was revoked or expired during the request");
+    if (keyless) {
+        fault(request, NG_EUNAUTHENTICATED,
+              "This gateway requires a key now, and none was sent");
+    } else {
+        fault(request, NG_EUNAUTHENTICATED, "The key that was sent %s since the request began",
+              key_why_ended(key));
+    }
 }
 
 int http_request_run(struct http_request *request)

@@ -73,11 +73,13 @@ const char *http_route_allow(const struct http_routes *routes, const struct http
         return "GET, HEAD, POST, OPTIONS";
     case HTTP_GET | HTTP_DELETE:
         return "GET, HEAD, DELETE, OPTIONS";
+    case HTTP_GET | HTTP_PATCH | HTTP_DELETE:
+        return "GET, HEAD, PATCH, DELETE, OPTIONS";
     case HTTP_GET | HTTP_POST | HTTP_DELETE:
         return "GET, POST, DELETE, OPTIONS";
     default:
         if (str_is(target->path, "*")) {
-            return "GET, HEAD, POST, DELETE, OPTIONS";
+            return "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
         }
         return "";
     }

@@ -296,6 +296,7 @@ void http_stream_finish(struct http_stream *stream)
 bool http_stream_look(struct http_stream *stream, long long now_ms, bool needs_key)
 {
     bool live = stream->key != NULL ? key_live(stream->key) : !needs_key;
+    live = live && !(stream->source.keeps_rights && key_rights_changed(stream->key));
     bool late = false;
     lock_take(&stream->lock);
     if (!live && stream->ending_ms == 0) {

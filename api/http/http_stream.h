@@ -42,6 +42,8 @@ struct http_stream_source {
     void (*closed)(void *user);
     /* Bytes of another type than events: nothing is put between them. */
     bool plain;
+    /* It is as the rights of the key were when it began: it ends when they change. */
+    bool keeps_rights;
 };
 
 /* With one reference. key: the caller's, or NULL; the stream ends when it is revoked or expires

@@ -182,3 +182,23 @@ void mcp_print_error(struct buf *out, const struct ng_value *id, int code,
     }
     buf_add_c(out, "}}");
 }
+
+void mcp_print_notification(struct buf *out, const char *method, struct ng_str uri,
+                            const char *meta)
+{
+    (void)buf_printf(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\"", method);
+    if (uri.data != NULL || meta != NULL) {
+        (void)buf_add_c(out, ",\"params\":{");
+        if (uri.data != NULL) {
+            (void)buf_add_c(out, "\"uri\":");
+            (void)buf_add_json(out, uri);
+        }
+        if (meta != NULL) {
+            (void)buf_add_c(out, uri.data != NULL ? ",\"_meta\":{" : "\"_meta\":{");
+            (void)buf_add_c(out, meta);
+            (void)buf_add_char(out, '}');
+        }
+        (void)buf_add_char(out, '}');
+    }
+    (void)buf_add_char(out, '}');
+}

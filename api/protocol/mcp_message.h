@@ -57,5 +57,9 @@ void mcp_print_id(struct buf *out, const struct ng_value *id);
 /* {"jsonrpc":"2.0","id":...,"error":{...}}. data: JSON, or absent. */
 void mcp_print_error(struct buf *out, const struct ng_value *id, int code,
                      struct ng_str message, struct ng_str data);
+/* {"jsonrpc":"2.0","method":"notifications/METHOD","params":{...}}. uri: or absent; meta: JSON
+ * members of _meta, or NULL. */
+void mcp_print_notification(struct buf *out, const char *method, struct ng_str uri,
+                            const char *meta);
 
 #endif

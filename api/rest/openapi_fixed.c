@@ -147,6 +147,7 @@ static const char schemas[] =
     "'auth':{'type':'string','enum':['key','local']},"
     "'key':{'type':'object','required':['id'],'properties':{'id':" TEXT ",'expires':" TIME "}},"
     "'tools':{'type':'array','items':" TEXT ",'description':'The only ones it may use.'},"
+    "'no_tools':{'type':'array','items':" TEXT ",'description':'Those it may not use.'},"
     "'spaces':{'type':'array','items':" SPACE "},'default_space':" SPACE ","
     "'roots':{'type':'array','items':" TEXT "},"
     "'notes':{'type':'array','items':{'type':'object','required':['name','path','space'],"
@@ -158,31 +159,52 @@ static const char schemas[] =
     "'changes':{'type':'array','items':{'type':'object','properties':{'key':" TEXT ","
     "'holds':{'type':'boolean'},'message':" TEXT "}}},'restart_needed':{'type':'boolean'}}}";
 
-static const char keys_schemas[] =
+/* Of a request for a key, and of one that changes it. */
+#define TOOLS                                                                                  \
+    "{'anyOf':[{'$ref':'#/components/schemas/ToolName'},{'type':'string','pattern':"           \
+    "'^[a-zA-Z0-9_*?]{0,31}[*?][a-zA-Z0-9_*?]{0,31}$'}]}"
+#define KEY_MEMBERS                                                                            \
+    "'role':" ROLE ",'mode':" MODE                                                             \
+    ",'run':{'type':'boolean','description':'May run code. Only a caller that may gives "      \
+    "that right.'},'restore':{'type':'boolean','description':'May restore checkpoints, and "   \
+    "delete those of other agents, as an admin may.'},"                                        \
+    "'spaces':{'type':'array','maxItems':64,'items':" SPACE "},"                               \
+    "'tools':{'type':'array','minItems':1,'maxItems':256,'items':" TOOLS                       \
+    ",'description':'The only tools that it may use: names, and globs with * and ?.'},"        \
+    "'no_tools':{'type':'array','maxItems':256,'items':" TOOLS                                 \
+    ",'description':'Tools that it may not use, whatever `tools` says.'},"                     \
+    "'rate':{'anyOf':[{'type':'number','minimum':0.001,'maximum':1000000},{'type':'string',"   \
+    "'pattern':'^[1-9][0-9]{0,3}(/(s|sec|m|min|h))?$'}],'description':'Calls a second, or "    \
+    "5/s, 100/min.'},"                                                                         \
+    "'note':{'type':'string','maxLength':200,'description':'What the key is for: one line.',"  \
+    "'pattern':'^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f\\\\u2028\\\\u2029]*$'},"             \
+    "'expires':{'anyOf':[{'type':'string','pattern':'^[1-9][0-9]{0,3}(min|h|d)$'},{"           \
+    "'type':'string','format':'date'}," TIME                                                   \
+    "],'description':'A time in the future, or 30d for 30 days from now.'}"
+
+static const char key_request_schemas[] =
     ",'KeyRequest':{'type':'object','additionalProperties':false,'required':['agent'],"
-    "'properties':{'agent':" NAME ",'role':" ROLE ",'mode':" MODE ","
-    "'run':{'type':'boolean','description':'May run code. Only a caller that may adds such a "
-    "key.'},'spaces':{'type':'array','maxItems':64,'items':" SPACE "},"
-    "'tools':{'type':'array','minItems':1,'maxItems':256,'items':{"
-    "'$ref':'#/components/schemas/ToolName'}},"
-    "'rate':{'anyOf':[{'type':'number','minimum':0.001,'maximum':1000000},{'type':'string',"
-    "'pattern':'^[1-9][0-9]{0,3}(/(s|sec|m|min|h))?$'}],'description':'Calls a second, or 5/s, "
-    "100/min.'},"
-    "'note':{'type':'string','maxLength':200,'description':'What the key is for: one line.',"
-    "'pattern':'^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f\\\\u2028\\\\u2029]*$'},"
-    "'expires':{'anyOf':[{'type':'string','pattern':'^[1-9][0-9]{0,3}(min|h|d)$'},{"
-    "'type':'string','format':'date'}," TIME
-    "],'description':'A time in the future, or 30d for 30 days from "
-    "now.'}}},'Key':{'type':'object','required':['id','agent','role','mode','run','spaces','"
-    "created','state'],'properties':{'key':{'type':'string','description':'The text to send as "
+    "'properties':{'agent':" NAME "," KEY_MEMBERS "}}";
+
+static const char key_change_schemas[] =
+    ",'KeyChange':{'type':'object','additionalProperties':false,'minProperties':1,"
+    "'properties':{" KEY_MEMBERS ",'paused':{'type':'boolean','description':'A paused key is "
+    "refused with 401.'}}}";
+
+static const char keys_schemas[] =
+    ",'Key':{'type':'object','required':['id','agent','role','mode','run','restore','spaces','"
+    "created','paused','state'],'properties':{'key':{'type':'string','description':'The text "
+    "to send as "
     "bearer; only in the answer that made it.'},'new_spaces':{'type':'array','items':" TEXT
     ",'description':'Its spaces without documents and other keys; only in the answer that made "
     "it.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
-    "'mode':" MODE ",'run':{'type':'boolean'},'spaces':{'type':'array','items':" TEXT "},"
-    "'tools':{'type':'array','items':" TEXT "},'rate':{'type':'number'},'created':" TIME ","
+    "'mode':" MODE ",'run':{'type':'boolean'},'restore':{'type':'boolean'},'spaces':{'type':'"
+    "array','items':" TEXT "},"
+    "'tools':{'type':'array','items':" TEXT "},'no_tools':{'type':'array','items':" TEXT
+    "},'rate':{'type':'number'},'created':" TIME ","
     "'last_used':" TIME ",'made_by':" TEXT ",'note':" TEXT ",'expires':" TIME ",'revoked':" TIME
-    ",'state':{'type':'string',"
-    "'enum':['live','revoked','expired']}}},"
+    ",'paused':{'type':'boolean'},'state':{'type':'string',"
+    "'enum':['live','paused','revoked','expired']}}},"
     "'Keys':{'type':'object','required':['keys'],'properties':{'keys':{'type':'array',"
     "'items':{'$ref':'#/components/schemas/Key'}}}},"
     "'Verification':{'type':'object','required':['faults','count','ok'],'properties':{"
@@ -211,5 +233,7 @@ void openapi_fixed_components(struct buf *out, const struct openapi_reader *read
     openapi_put(out, text_if(reader->admin, keys_parameters));
     openapi_put(out, responses);
     openapi_put(out, schemas);
+    openapi_put(out, text_if(reader->admin, key_request_schemas));
+    openapi_put(out, text_if(reader->admin, key_change_schemas));
     openapi_put(out, text_if(reader->admin, keys_schemas));
 }

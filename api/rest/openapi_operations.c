@@ -311,7 +311,7 @@ static const struct operation table[] = {
         .method = "get",
         .id = "listKeys",
         .tag = "admin",
-        .summary = "The keys in force",
+        .summary = "The keys in force, and the paused ones",
         .description = "For the role admin.",
         .parameters = "AllKeys KeysOf",
         .status = "200",
@@ -346,6 +346,23 @@ static const struct operation table[] = {
         .answer = "The key, without its secret.",
         .schema = "Key",
         .refusals = OPENAPI_READS,
+        .flags = FOR_ADMINS,
+    },
+    {
+        .path = "/v1/keys/{id}",
+        .method = "patch",
+        .id = "changeKey",
+        .tag = "admin",
+        .summary = "Change, pause or resume a key",
+        .description = "For the role admin. Members that are left out stay; null sets the "
+                       "default of a new key. Holds within a second, in every gateway on the "
+                       "same database.",
+        .parameters = "KeyId",
+        .body = "KeyChange",
+        .status = "200",
+        .answer = "The key with its new members.",
+        .schema = "Key",
+        .refusals = OPENAPI_WRITES,
         .flags = FOR_ADMINS,
     },
     {

@@ -22,6 +22,7 @@ void rest_admin_finish(struct http_request *request);
 int rest_keys_list(struct http_request *request);
 int rest_keys_add(struct http_request *request);
 int rest_keys_show(struct http_request *request);
+int rest_keys_set(struct http_request *request);
 int rest_keys_revoke(struct http_request *request);
 void rest_keys_finish(struct http_request *request);
 int rest_events(struct http_request *request);

@@ -305,8 +305,16 @@ static int print_failure(struct buf *out, int rc)
 static int events_fill(void *user, struct buf *out)
 {
     struct events *events = user;
-    if (!key_live(events->call->key)) {
-        return print_closed(out, "key_revoked", "The key was revoked or has expired");
+    const struct key *key = events->call->key;
+    if (!key_live(key)) {
+        return key_is_paused(key) && !key_is_revoked(key)
+                   ? print_closed(out, "key_paused", "The key is paused")
+                   : print_closed(out, "key_revoked", "The key was revoked or has expired");
+    }
+    if (key_rights_changed(key)) {
+        return print_closed(out, "key_changed",
+                            "The rights of the key changed; open the stream again with "
+                            "Last-Event-ID");
     }
     if (!events->greeted) {
         events->greeted = true;
@@ -345,6 +353,7 @@ static void events_closed(void *user)
 static const struct http_stream_source events_source = {
     .fill = events_fill,
     .closed = events_closed,
+    .keeps_rights = true,
 };
 
 /* ---- opening ---- */

@@ -103,20 +103,24 @@ int rest_keys_show(struct http_request *request)
     return start(request, KEY_OP_SHOW);
 }
 
+int rest_keys_set(struct http_request *request)
+{
+    return start(request, KEY_OP_SET);
+}
+
 int rest_keys_revoke(struct http_request *request)
 {
     return start(request, KEY_OP_REVOKE);
 }
 
-/* A change that failed; what went well, or was refused, has its line by now. */
+/* A change that failed or was refused; one that went well has its line by now. */
 static void audit_failure(struct http_request *request, const struct key_job *job, int rc)
 {
-    bool changes = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
-    bool refused = rc == NG_EFORBIDDEN || rc == NG_EMODE || rc == NG_ERUN || rc == NG_ERATE;
-    if (changes && !refused) {
+    static const char *const events[] = {
+        [KEY_OP_ADD] = "key_add", [KEY_OP_SET] = "key_set", [KEY_OP_REVOKE] = "key_revoke"};
+    if (key_op_changes(job->op)) {
         /* The path and not the id: that may be a key's whole text, which the path hides. */
-        http_access_refused(request, job->op == KEY_OP_ADD ? "key_add" : "key_revoke", rc,
-                            str_make(NULL, 0));
+        http_access_refused(request, events[job->op], rc, str_make(NULL, 0));
     }
 }
 
@@ -133,7 +137,7 @@ void rest_keys_finish(struct http_request *request)
         } else {
             request->reply.status = STATUS_OK;
         }
-        request->reply.changed = job->op == KEY_OP_ADD || job->op == KEY_OP_REVOKE;
+        request->reply.changed = key_op_changes(job->op);
         (void)buf_add_str(&request->reply.body, call->final.text);
     }
     request->call = NULL;

@@ -25,6 +25,7 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/v1/keys", rest_keys_list, rest_keys_finish},
     {HTTP_POST, ROUTE_BODY, "/v1/keys", rest_keys_add, rest_keys_finish},
     {HTTP_GET, 0, "/v1/keys/" PARAM, rest_keys_show, rest_keys_finish},
+    {HTTP_PATCH, ROUTE_BODY, "/v1/keys/" PARAM, rest_keys_set, rest_keys_finish},
     {HTTP_DELETE, 0, "/v1/keys/" PARAM, rest_keys_revoke, rest_keys_finish},
     {HTTP_GET, 0, "/v1/events", rest_events, NULL},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "api/protocol/mcp_message.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "core/call/buffered.h"
+#include "core/dispatch/dispatch.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
 
@@ -32,7 +34,8 @@ enum turn { TURN_NONE = 0, TURN_DUE, TURN_RUNS, TURN_RUNS_DUE };
 
 struct mcp_notifier {
     struct gateway *gateway;
-    struct call *who;
+    struct call *who;    /* the caller as it was at first */
+    struct call *rights; /* the caller with the rights of its key now; under table_lock */
     mcp_notifier_send_fn *send;
     void *user;
     char *meta; /* JSON members, or NULL */
@@ -44,7 +47,7 @@ struct mcp_notifier {
     struct lock lock; /* of sending and the reader; may be held while the feed is asked */
     struct feed_reader *reader;
     bool open, closed, listed;
-    struct lock table_lock; /* of the table; the feed asks while it holds locks of its own */
+    struct lock table_lock; /* of the table and `rights`; taken under locks of the feed */
     struct subscription *table[NOTIFIER_BUCKETS];
     size_t count, bytes;           /* of URIs */
     LIST_ENTRY(mcp_notifier) link; /* in the gateway's list */
@@ -76,23 +79,10 @@ static struct subscription **find(struct mcp_notifier *notifier, struct ng_str n
     return at;
 }
 
-static struct ng_str put_text(char **at, struct ng_str text)
-{
-    struct ng_str copy = str_make(*at, text.len);
-    if (text.len > 0) {
-        memcpy(*at, text.data, text.len);
-    }
-    *at += text.len;
-    return copy;
-}
-
 /* Resources without a kind have no space of their own: their id is all. */
 static struct ng_str space_of(const struct mcp_source *source, const struct mcp_uri *uri)
 {
-    if (source->desc->kind != NULL) {
-        return uri->space;
-    }
-    return ng_str_of("");
+    return source->desc->kind != NULL ? uri->space : ng_str_of("");
 }
 
 static void subscription_free(struct mcp_notifier *notifier, struct subscription *gone)
@@ -127,9 +117,9 @@ int mcp_notifier_add(struct mcp_notifier *notifier, const struct mcp_source *sou
     char *at = made->texts;
     made->collection = source->desc->collection;
     made->name = mcp_source_name(source->desc);
-    made->space = put_text(&at, space);
-    made->id = put_text(&at, uri->id);
-    made->uri = put_text(&at, text);
+    made->space = str_move_in(&at, space);
+    made->id = str_move_in(&at, uri->id);
+    made->uri = str_move_in(&at, text);
     made->hash = hash_of(made->space, made->id);
     lock_take(&notifier->table_lock);
     struct subscription **place = find(notifier, made->name, made->space, made->id);
@@ -167,19 +157,51 @@ bool mcp_notifier_remove(struct mcp_notifier *notifier, const struct mcp_source 
     return found;
 }
 
-/* Under table_lock: is the event a change of it? */
+/* ---- rights of the key ---- */
+
+static bool rights_are_old(struct mcp_notifier *notifier)
+{
+    lock_take(&notifier->table_lock);
+    bool old = key_rights_changed(notifier->rights->key);
+    lock_release(&notifier->table_lock);
+    return old;
+}
+
+/* With notifier->lock held. False: they cannot be had now, and nothing may be sent. */
+static bool renew_rights(struct mcp_notifier *notifier)
+{
+    struct call *now = auth_call_again(notifier->who);
+    if (now == NULL) {
+        return false;
+    }
+    lock_take(&notifier->table_lock);
+    struct call *before = notifier->rights;
+    notifier->rights = now;
+    lock_release(&notifier->table_lock);
+    call_unref(before);
+    (void)atomic_fetch_or(&notifier->changed, notifier->lists);
+    return true;
+}
+
+/* Under table_lock: is the event a change of it, which the key still may see? */
 static bool tells_of(const struct mcp_notifier *notifier, const struct subscription *at,
                      const struct ng_event *event, uint64_t hash)
 {
-    bool spaceless = at->space.len == 0 && mcp_space_visible(notifier->who, event->key.space);
-    return at->collection != NULL && str_is(event->key.collection, at->collection) &&
-           str_equal(at->id, event->key.id) &&
-           (spaceless || (at->hash == hash && str_equal(at->space, event->key.space)));
+    if (at->collection == NULL || !str_is(event->key.collection, at->collection) ||
+        !str_equal(at->id, event->key.id)) {
+        return false;
+    }
+    struct call *who = notifier->rights;
+    bool visible = mcp_space_visible(who, event->key.space);
+    bool sees = visible && dispatch_sees_collection(who, event->key.collection);
+    return (who->key == NULL || sees) &&
+           (at->space.len == 0 ? visible
+                               : at->hash == hash && str_equal(at->space, event->key.space));
 }
 
 /* ---- what an event means ---- */
 
-/* Does a resource come or go with it? */
+/* Under table_lock: does a resource come or go with it? */
 static bool changes_list(const struct mcp_notifier *notifier, const struct ng_event *event)
 {
     struct mcp_source source;
@@ -187,13 +209,13 @@ static bool changes_list(const struct mcp_notifier *notifier, const struct ng_ev
                  str_is(event->action, "moved") ||
                  (event->revision == 1 && !str_is(event->action, "updated"));
     if ((notifier->lists & NG_LIST_RESOURCES) == 0 || !comes ||
-        !mcp_space_listed(notifier->who, event->key.space)) {
+        !mcp_space_listed(notifier->rights, event->key.space)) {
         return false;
     }
     for (size_t i = 0; mcp_source_at(notifier->gateway, i, &source); i++) {
         if (source.desc->collection != NULL &&
             str_is(event->key.collection, source.desc->collection) &&
-            mcp_sees_plugin(notifier->who, source.plugin)) {
+            mcp_sees_plugin(notifier->rights, source.plugin)) {
             return true;
         }
     }
@@ -219,18 +241,18 @@ static struct subscription *next_subscribed(struct mcp_notifier *notifier,
 
 static unsigned bucket_of(const struct ng_event *event, bool spaceless)
 {
-    struct ng_str space = event->key.space;
-    if (spaceless) {
-        space = ng_str_of("");
-    }
+    struct ng_str space = spaceless ? ng_str_of("") : event->key.space;
     return (unsigned)(hash_of(space, event->key.id) & (NOTIFIER_BUCKETS - 1));
 }
 
 static bool notifier_wants(void *user, const struct ng_event *event)
 {
     struct mcp_notifier *notifier = user;
-    bool wanted = changes_list(notifier, event);
+    if (rights_are_old(notifier)) {
+        return true; /* the next turn decides, with the new ones */
+    }
     lock_take(&notifier->table_lock);
+    bool wanted = changes_list(notifier, event);
     if (!wanted && notifier->count > 0) {
         wanted = next_subscribed(notifier, event, bucket_of(event, false), NULL) != NULL ||
                  next_subscribed(notifier, event, bucket_of(event, true), NULL) != NULL;
@@ -245,21 +267,7 @@ static void send_message(struct mcp_notifier *notifier, const char *method, stru
 {
     struct buf text;
     buf_init(&text, WATCH_MESSAGE_MAX);
-    buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s\"", method);
-    if (uri.data != NULL || notifier->meta != NULL) {
-        buf_add_c(&text, ",\"params\":{");
-        if (uri.data != NULL) {
-            buf_add_c(&text, "\"uri\":");
-            buf_add_json(&text, uri);
-        }
-        if (notifier->meta != NULL) {
-            buf_add_c(&text, uri.data != NULL ? ",\"_meta\":{" : "\"_meta\":{");
-            buf_add_c(&text, notifier->meta);
-            buf_add_char(&text, '}');
-        }
-        buf_add_char(&text, '}');
-    }
-    buf_add_char(&text, '}');
+    mcp_print_notification(&text, method, uri, notifier->meta);
     if (text.rc == NG_OK) {
         notifier->send(notifier->user, buf_str(&text));
     }
@@ -316,7 +324,10 @@ static void send_event(struct mcp_notifier *notifier, const struct ng_event *eve
     if (spaceless != bucket) {
         send_bucket(notifier, event, spaceless);
     }
-    if (changes_list(notifier, event)) {
+    lock_take(&notifier->table_lock);
+    bool changes = changes_list(notifier, event);
+    lock_release(&notifier->table_lock);
+    if (changes) {
         (void)atomic_fetch_or(&notifier->changed, NG_LIST_RESOURCES);
     }
 }
@@ -334,6 +345,7 @@ static void notifier_free(struct mcp_notifier *notifier)
     }
     lock_done(&notifier->lock);
     lock_done(&notifier->table_lock);
+    call_unref(notifier->rights);
     call_unref(notifier->who);
     free(notifier->meta);
     free(notifier);
@@ -428,7 +440,8 @@ static void notifier_run(struct task *task)
         (struct mcp_notifier *)(void *)((char *)task - offsetof(struct mcp_notifier, task));
     atomic_store(&notifier->turn, TURN_RUNS);
     lock_take(&notifier->lock);
-    bool more = notifier->open && key_live(notifier->who->key) && take_turn(notifier);
+    bool more = notifier->open && key_live(notifier->who->key) &&
+                (!rights_are_old(notifier) || renew_rights(notifier)) && take_turn(notifier);
     lock_release(&notifier->lock);
     int turn = TURN_RUNS;
     if (!more && atomic_compare_exchange_strong(&notifier->turn, &turn, TURN_NONE)) {
@@ -452,6 +465,8 @@ int mcp_notifier_new(struct call *caller, unsigned lists, struct ng_str meta,
     lock_init(&notifier->table_lock, LOCK_NOTIFIER_TABLE);
     call_ref(caller);
     notifier->who = caller;
+    call_ref(caller);
+    notifier->rights = caller;
     notifier->gateway = caller->gateway;
     notifier->lists = lists;
     notifier->send = send;
@@ -545,7 +560,9 @@ static void lists_changed(struct gateway *gateway, unsigned lists, void *user)
     lock_take(&notifiers->lock);
     for (struct mcp_notifier *at = LIST_FIRST(&notifiers->list); at != NULL;
          at = LIST_NEXT(at, link)) {
-        if ((at->lists & lists) != 0) {
+        if (lists == 0 && rights_are_old(at)) {
+            notifier_wake(at);
+        } else if ((at->lists & lists) != 0) {
             (void)atomic_fetch_or(&at->changed, lists);
             notifier_wake(at);
         }

@@ -117,6 +117,7 @@ struct call *call_new(struct gateway *gateway)
     call->caller.role = NG_ROLE_ADMIN;
     call->caller.mode = NG_MODE_AGENT;
     call->caller.run = true;
+    call->caller.rights = NG_RIGHT_RESTORE;
     buf_init(&call->reply_buf, CALL_MEMORY_MAX);
     buf_init(&call->details_buf, CALL_MEMORY_MAX);
     call->reply_buf.oom = &call->arena.oom;
@@ -250,6 +251,21 @@ static bool call_space_valid(struct ng_str space)
     return call_name_valid(space);
 }
 
+static void set_rights(struct call *call)
+{
+    bool restore =
+        call->caller.role == NG_ROLE_ADMIN || (call->key != NULL && call->key->restore);
+    call->caller.rights = restore ? NG_RIGHT_RESTORE : 0;
+}
+
+void call_take_key(struct call *call, struct key *key)
+{
+    key_ref(key);
+    key_unref(call->key);
+    call->key = key;
+    set_rights(call);
+}
+
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run)
 {
@@ -275,6 +291,7 @@ int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
     call->caller.role = role;
     call->caller.mode = mode;
     call->caller.run = run;
+    set_rights(call);
     if (call->caller.agent.data == NULL ||
         (space.data != NULL && call->caller.space.data == NULL)) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
@@ -308,10 +325,7 @@ void call_take_origin(struct call *call, const struct call *from)
     call->target = arena_copy(&call->arena, from->target);
     call->caller.request_id = arena_copy(&call->arena, from->caller.request_id);
     call->caller.traceparent = arena_copy(&call->arena, from->caller.traceparent);
-    call->key = from->key;
-    if (call->key != NULL) {
-        key_ref(call->key);
-    }
+    call_take_key(call, from->key);
 }
 
 struct pool_group *call_workers(const struct call *call)

@@ -81,8 +81,9 @@ struct gateway {
         void (*close)(void *self);                    /* when no call is left */
         int (*poll)(void *self, struct call *call); /* shared documents: what others changed */
     } tasks;
-    void (*lists_changed)(struct gateway *gateway, unsigned lists,
-                          void *user); /* set by the MCP transport */
+    /* Set by the MCP transport. lists: enum ng_lists; 0: the rights of a key changed, and so
+     * did the lists of its callers. */
+    void (*lists_changed)(struct gateway *gateway, unsigned lists, void *user);
     void *lists_user;
 };
 

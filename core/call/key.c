@@ -8,26 +8,48 @@
 #include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/text/glob.h"
 
 /* A bucket holds this many seconds of its rate, and one call at least. */
 #define KEY_BURST_S 2.0
 
 void key_free(struct key *key)
 {
+    key_unref(key->first);
     lock_done(&key->lock);
     arena_done(key->memory);
     free(key->memory);
     free(key);
 }
 
-bool key_lists_tool(const struct key *key, const char *tool)
+const char *key_why_ended(const struct key *key)
 {
-    for (size_t i = 0; i < key->tool_count; i++) {
-        if (str_is(key->tools[i], tool)) {
+    if (key_is_revoked(key)) {
+        return "was revoked";
+    }
+    return key_is_paused(key) ? "is paused" : "has expired";
+}
+
+static bool any_matches(const struct ng_str *globs, size_t count, struct ng_str tool)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (glob_match(globs[i], tool)) {
             return true;
         }
     }
     return false;
+}
+
+bool key_excludes_tool(const struct key *key, struct ng_str tool)
+{
+    return any_matches(key->no_tools, key->no_tool_count, tool);
+}
+
+bool key_lists_tool(const struct key *key, const char *tool)
+{
+    struct ng_str name = ng_str_of(tool);
+    return (key->tool_count == 0 || any_matches(key->tools, key->tool_count, name)) &&
+           !key_excludes_tool(key, name);
 }
 
 bool key_has_space(const struct key *key, struct ng_str space)
@@ -51,8 +73,9 @@ static double key_burst(const struct key *key)
 
 void key_fill(struct key *key, int64_t now_ns)
 {
-    key->tokens = key_burst(key);
-    key->filled_ns = now_ns;
+    struct key *state = key_state(key);
+    state->tokens = key_burst(key);
+    state->filled_ns = now_ns;
 }
 
 bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
@@ -60,21 +83,22 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
     if (key == NULL || key->rate <= 0) {
         return true;
     }
-    lock_take(&key->lock);
+    struct key *state = key_state(key);
+    lock_take(&state->lock);
     double burst = key_burst(key);
     /* Two threads may come with times in the other order. */
-    if (now_ns > key->filled_ns) {
-        key->tokens += (double)(now_ns - key->filled_ns) / 1e9 * key->rate;
-        if (key->tokens > burst) {
-            key->tokens = burst;
+    if (now_ns > state->filled_ns) {
+        state->tokens += (double)(now_ns - state->filled_ns) / 1e9 * key->rate;
+        if (state->tokens > burst) {
+            state->tokens = burst;
         }
-        key->filled_ns = now_ns;
+        state->filled_ns = now_ns;
     }
-    bool taken = key->tokens >= 1.0;
+    bool taken = state->tokens >= 1.0;
     if (taken) {
-        key->tokens -= 1.0;
+        state->tokens -= 1.0;
     } else {
-        double wait = ceil((1.0 - key->tokens) / key->rate);
+        double wait = ceil((1.0 - state->tokens) / key->rate);
         if (wait < 1.0) {
             *ret_retry_s = 1;
         } else if (wait > KEY_RETRY_MAX_S) {
@@ -83,7 +107,7 @@ bool key_take_at(struct key *key, int64_t now_ns, int *ret_retry_s)
             *ret_retry_s = (int)wait;
         }
     }
-    lock_release(&key->lock);
+    lock_release(&state->lock);
     return taken;
 }
 

@@ -28,28 +28,45 @@
 /* "2027-01-31T00:00:00Z" and a NUL. */
 #define KEY_TIME_SIZE RFC3339_SIZE
 
-/* Immutable but for `revoked`, its time, the bucket and the last use; counted references. */
+/*
+ * One version of a key: a change makes another one, which takes its place in the table. Calls,
+ * sessions and streams that began with an earlier version keep that.
+ *
+ * A version is immutable except for the part at its end. All versions share that part of the
+ * first one (key_state()), so a key that is paused or revoked ends everywhere at once. Counted
+ * references.
+ */
 struct key {
     atomic_int refs;
     char id[KEY_ID_LEN + 1]; /* shown by list and revoke; not secret */
     struct ng_str agent;     /* NAME of `key add` */
     enum ng_role role;
     enum ng_mode mode;
-    bool run;                    /* code; false: in what earlier versions made, too */
+    bool run;     /* code; false: in what earlier versions made, too */
+    bool restore; /* takes back the work of others: NG_RIGHT_RESTORE; false: as `run` */
     const struct ng_str *spaces; /* its own ("~agent") first where it has that */
     size_t space_count;
-    const struct ng_str *tools; /* the only ones it may use; count 0: all */
+    const struct ng_str *tools; /* names and globs: the only ones it may use; count 0: all */
     size_t tool_count;
-    double rate;                    /* calls a second, bursts of twice that; 0: no limit */
-    int64_t created_ms, expires_ms; /* expires_ms 0: never */
-    struct ng_str note, made_by;    /* absent: none; keys of an earlier version have none */
+    const struct ng_str *no_tools; /* names and globs: never these */
+    size_t no_tool_count;
+    double rate;                   /* calls a second, bursts of twice that; 0: no limit */
+    int64_t created_ms, paused_ms; /* paused_ms 0: not paused */
+    struct ng_str note, made_by;   /* absent: none; keys of an earlier version have none */
     unsigned char hash[KEY_HASH_BYTES];
-    atomic_bool revoked;
+    uint64_t revision;    /* of the document of this version; 0: not stored yet */
+    uint64_t rights;      /* the revision that last changed a right; 0: as it was made */
+    struct arena *memory; /* the texts */
+    struct key *first;    /* the first version, a reference; NULL: this one */
+
+    /* The state of all versions, in the first one. */
+    atomic_bool revoked, paused;
+    _Atomic uint64_t present_rights; /* `rights` of the newest version */
+    _Atomic int64_t expires_ms;      /* 0: never */
     /* The token bucket: under `lock`. */
     struct lock lock;
     double tokens;
     int64_t filled_ns;
-    struct arena *memory; /* the texts */
     _Atomic int64_t revoked_ms;
     /* The last use, to a second, as far as it is known here (0: never), and as it is stored. */
     _Atomic int64_t used_ms, used_stored_ms;
@@ -73,25 +90,74 @@ static inline void key_unref(struct key *key)
     }
 }
 
-/* Not revoked, not expired. NULL: true. */
+/* The version that holds the state of all versions. */
+static inline struct key *key_state(const struct key *key)
+{
+    return key->first != NULL ? key->first : (struct key *)(uintptr_t)key;
+}
+
+static inline bool key_is_revoked(const struct key *key)
+{
+    return atomic_load_explicit(&key_state(key)->revoked, memory_order_acquire);
+}
+
+static inline bool key_is_paused(const struct key *key)
+{
+    return atomic_load_explicit(&key_state(key)->paused, memory_order_acquire);
+}
+
+static inline int64_t key_expires_ms(const struct key *key)
+{
+    return atomic_load_explicit(&key_state(key)->expires_ms, memory_order_relaxed);
+}
+
+static inline bool key_has_expired(const struct key *key)
+{
+    int64_t expires_ms = key_expires_ms(key);
+    return expires_ms != 0 && clock_unix_ms() >= expires_ms;
+}
+
+/* Not revoked, paused or expired. NULL: true. */
 static inline bool key_live_at(const struct key *key, int64_t now_ms)
 {
-    return key == NULL || (!atomic_load_explicit(&key->revoked, memory_order_acquire) &&
-                           (key->expires_ms == 0 || now_ms < key->expires_ms));
+    if (key == NULL) {
+        return true;
+    }
+    int64_t expires_ms = key_expires_ms(key);
+    return !key_is_revoked(key) && !key_is_paused(key) &&
+           (expires_ms == 0 || now_ms < expires_ms);
 }
 
 static inline bool key_live(const struct key *key)
 {
-    return key == NULL || key_live_at(key, key->expires_ms == 0 ? 0 : clock_unix_ms());
+    return key == NULL || key_live_at(key, key_expires_ms(key) == 0 ? 0 : clock_unix_ms());
 }
 
-/* Is the tool one of those that the key lists? */
+/* Why a key is not live, for a sentence: "is paused", "was revoked", "has expired". */
+const char *key_why_ended(const struct key *key);
+
+/* Has a newer version other rights (role, mode, run, restore, spaces, tools)? NULL: false. */
+static inline bool key_rights_changed(const struct key *key)
+{
+    return key != NULL && key->rights != atomic_load_explicit(&key_state(key)->present_rights,
+                                                              memory_order_acquire);
+}
+
+/* May it use some tools only? NULL: false. */
+static inline bool key_limits_tools(const struct key *key)
+{
+    return key != NULL && (key->tool_count > 0 || key->no_tool_count > 0);
+}
+
+/* Do `tools` name the tool, or are they none, and do `no_tools` not name it? */
 bool key_lists_tool(const struct key *key, const char *tool);
+/* Do `no_tools` name it? */
+bool key_excludes_tool(const struct key *key, struct ng_str tool);
 
 /* NULL: true. */
 static inline bool key_allows_tool(const struct key *key, const char *tool)
 {
-    return key == NULL || key->tool_count == 0 || key_lists_tool(key, tool);
+    return !key_limits_tools(key) || key_lists_tool(key, tool);
 }
 
 bool key_has_space(const struct key *key, struct ng_str space);

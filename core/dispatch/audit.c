@@ -202,6 +202,7 @@ void audit_event(const struct audit_event *event)
     log_record_text(&record, "remote", event->remote);
     log_record_text(&record, "client", utf8_cut(event->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "target", event->target);
+    log_record_text(&record, "members", event->members);
     log_record_text(&record, "request_id", event->request_id);
     log_record_text(&record, "traceparent", event->traceparent);
     log_record_end(&record, "%s %s", event->what, event->outcome);

@@ -21,13 +21,14 @@
  * line also has the later result of the tool ("ended"). took_ns: time since its arrival. */
 void audit_call(const struct call *call, int rc, int64_t took_ns);
 
-/* Events that are not calls: "reload", "key_add", "key_revoke", "refused". All texts may be
- * absent. outcome: "ok" or an error code. */
+/* Events that are not calls: "reload", "key_add", "key_set", "key_pause", "key_resume",
+ * "key_revoke", "refused". All texts may be absent. outcome: "ok" or an error code. members:
+ * those of `target` that changed. */
 struct audit_event {
     const struct gateway *gateway;
     const char *what, *outcome;
-    bool is_of_keys; /* a key was made or ended: also where no key is left */
-    struct ng_str agent, key, remote, client, target, request_id, traceparent;
+    bool is_of_keys; /* a key was made, changed or ended: also where no key is left */
+    struct ng_str agent, key, remote, client, target, members, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);
 

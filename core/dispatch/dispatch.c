@@ -202,10 +202,20 @@ static bool dispatch_idempotency(struct call *call)
     }
 }
 
-/* Calls that have begun go on when their key goes; no further one begins. */
-static int dispatch_key_ended(struct call *call)
+/* Calls that have begun go on when their key goes, or loses a right; no further one begins.
+ * Work that continues a call goes on too. */
+static int dispatch_check_key(struct call *call)
 {
-    return call_fail(call, NG_EUNAUTHENTICATED, "the caller's key was revoked or has expired");
+    if (!key_live(call->key)) {
+        return call_fail(call, NG_EUNAUTHENTICATED, "the caller's key %s",
+                         key_why_ended(call->key));
+    }
+    if (key_rights_changed(call->key) && (call->options & CALL_NO_RATE) == 0) {
+        return call_fail(call, NG_EBUSY,
+                         "the rights of the caller's key changed before the call began; send "
+                         "it again");
+    }
+    return NG_OK;
 }
 
 static void dispatch_on_worker(struct task *task)
@@ -220,8 +230,7 @@ static void dispatch_on_worker(struct task *task)
         call_complete(call);
         return;
     }
-    if (!key_live(call->key)) { /* since it waited for its turn */
-        (void)dispatch_key_ended(call);
+    if (dispatch_check_key(call) != NG_OK) { /* since it waited for its turn */
         if (call->mutex != NULL) {
             dispatch_unlock(call);
         }
@@ -415,13 +424,8 @@ static int dispatch_admit(struct call *call)
     if (atomic_load(&gateway->stopping)) {
         return call_fail(call, NG_EBUSY, "the gateway is stopping");
     }
-    if (!key_live(call->key)) {
-        return dispatch_key_ended(call);
-    }
-    if (call->key != NULL) {
-        return dispatch_rate(call);
-    }
-    return NG_OK;
+    int rc = dispatch_check_key(call);
+    return rc == NG_OK && call->key != NULL ? dispatch_rate(call) : rc;
 }
 
 static int dispatch_end_now(struct call *call)

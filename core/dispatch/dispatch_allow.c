@@ -29,7 +29,7 @@ static bool call_only_reads(struct call *call, const struct tool *tool)
 
 bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin)
 {
-    bool sees = call->key == NULL || call->key->tool_count == 0;
+    bool sees = !key_limits_tools(call->key);
     for (size_t i = 0; i < plugin->desc.tool_count && !sees; i++) {
         sees = key_allows_tool(call->key, plugin->desc.tools[i].name);
     }
@@ -54,7 +54,7 @@ static bool plugin_has_collection(const struct ng_plugin *plugin, struct ng_str 
 
 bool dispatch_sees_collection(struct call *call, struct ng_str collection)
 {
-    bool all = call->key == NULL || call->key->tool_count == 0;
+    bool all = !key_limits_tools(call->key);
     if (str_is(collection, KEYS_COLLECTION)) {
         return all && call->caller.role == NG_ROLE_ADMIN;
     }
@@ -72,6 +72,12 @@ bool dispatch_sees_collection(struct call *call, struct ng_str collection)
     return false;
 }
 
+static bool dispatch_lacks_restore(const struct call *call, const struct tool *tool)
+{
+    return (tool->desc.flags & NG_TOOL_RESTORES) != 0 &&
+           (call->caller.rights & NG_RIGHT_RESTORE) == 0;
+}
+
 bool dispatch_may(struct call *call, const struct tool *tool)
 {
     if (!key_allows_tool(call->key, tool->desc.name)) {
@@ -86,6 +92,9 @@ bool dispatch_may(struct call *call, const struct tool *tool)
         return false;
     }
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && mode != NG_MODE_AGENT) {
+        return false;
+    }
+    if (dispatch_lacks_restore(call, tool)) {
         return false;
     }
     /* A tool that only reads for some arguments stays listed for readers. */
@@ -142,22 +151,24 @@ bool dispatch_allows(struct call *call, const struct tool *tool)
     return listed;
 }
 
-/* "a, b and 3 more": what a key allows, in a sentence. */
+/* The tools that a key allows or excludes, in a sentence: "a, b and 3 more". */
 static int dispatch_not_on_list(struct call *call, const struct tool *tool)
 {
     const struct key *key = call->key;
+    bool excluded = key_excludes_tool(key, ng_str_of(tool->desc.name));
+    const struct ng_str *names = excluded ? key->no_tools : key->tools;
+    size_t count = excluded ? key->no_tool_count : key->tool_count;
     struct buf list;
     buf_init(&list, DISPATCH_LIST_BYTES);
-    size_t shown = size_min(key->tool_count, DISPATCH_LIST_TOOLS);
+    size_t shown = size_min(count, DISPATCH_LIST_TOOLS);
     for (size_t i = 0; i < shown; i++) {
-        buf_printf(&list, "%s`%.*s`", i == 0 ? "" : ", ", (int)key->tools[i].len,
-                   key->tools[i].data);
+        buf_printf(&list, "%s`%.*s`", i == 0 ? "" : ", ", (int)names[i].len, names[i].data);
     }
-    if (shown < key->tool_count) {
-        buf_printf(&list, " and %zu more", key->tool_count - shown);
+    if (shown < count) {
+        buf_printf(&list, " and %zu more", count - shown);
     }
-    call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow `%s`; it allows %s",
-              tool->desc.name, buf_cstr(&list));
+    call_fail(call, NG_EFORBIDDEN, "the caller's key does not allow `%s`; it %s %s",
+              tool->desc.name, excluded ? "excludes" : "allows", buf_cstr(&list));
     buf_done(&list);
     return NG_EFORBIDDEN;
 }
@@ -169,6 +180,17 @@ static int dispatch_no_run(struct call *call, const struct tool *tool)
     call->staged.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
                                   "--run");
     return NG_ERUN;
+}
+
+static int dispatch_no_restore(struct call *call, const struct tool *tool)
+{
+    call_fail(call, NG_EFORBIDDEN,
+              "`%s` takes back the work of others: it needs the role admin or a key with the "
+              "right --restore",
+              tool->desc.name);
+    call->staged.hint =
+        ng_str_of("An admin gives a key that right: notegate key set ID --restore");
+    return NG_EFORBIDDEN;
 }
 
 /* Of a tool that does both: how to call it so that it only reads. */
@@ -212,6 +234,8 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
                       tool->desc.name);
     } else if (tool->desc.effect == NG_EFFECT_RUNS && !call->caller.run) {
         return dispatch_no_run(call, tool);
+    } else if (dispatch_lacks_restore(call, tool)) {
+        return dispatch_no_restore(call, tool);
     }
     if (rc != NG_OK) {
         dispatch_hint_reading(call, tool);

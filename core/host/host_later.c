@@ -65,8 +65,7 @@ static struct call *host_background_new(struct call *call)
         call_unref(background);
         return NULL;
     }
-    key_ref(call->key);
-    background->key = call->key;
+    call_take_key(background, call->key);
     background->options = CALL_NO_RATE;
     background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;

@@ -30,42 +30,75 @@ struct ng_key keys_document(struct ng_str id)
 
 /* ---- reading documents ---- */
 
-/* Puts a document into the table: its key is new, or was revoked. read: the number of the read
- * that found it. */
-static void keys_apply(struct keys *keys, const struct ng_doc *doc, uint64_t read)
+/* With the lock held. True: a right of a known key changed. */
+static bool keys_put_known(struct keys *keys, struct key_entry *entry, struct key *key)
 {
-    struct key *key = NULL;
-    int rc = key_read(doc, &key);
-    rwlock_write(&keys->lock);
-    struct key_entry *entry = *keys_place(keys, doc->key.id);
-    if (rc != NG_OK) {
-        /* It counts as active: if it is the only key, the gateway must not be open to all. */
-        keys->unreadable++;
-        atomic_fetch_add(&keys->active, 1);
-        if (rc == NG_EINTERNAL) {
-            atomic_store(&keys->stale, true); /* try again when there is memory */
-        }
-    } else if (entry != NULL) {
-        keys_commit(keys, entry);
-        if (atomic_load(&key->revoked)) {
-            keys_end(keys, entry, atomic_load(&key->revoked_ms));
-        }
-    } else if (keys_enter(keys, key, true)) {
-        key = NULL;
-    } else {
-        atomic_store(&keys->stale, true);
+    bool changed = false;
+    keys_commit(keys, entry);
+    if (key_is_revoked(key)) {
+        keys_end(keys, entry, atomic_load(&key->revoked_ms));
+    } else if (key->revision > entry->key->revision) {
+        key_ref(key);
+        changed = keys_replace(entry, key);
     }
-    entry = *keys_place(keys, doc->key.id);
+    return changed;
+}
+
+bool keys_put(struct keys *keys, struct key *key, uint64_t read)
+{
+    struct ng_str id = ng_str_of(key->id);
+    bool changed = false;
+    rwlock_write(&keys->lock);
+    struct key_entry *entry = *keys_place(keys, id);
+    key_ref(key);
+    if (entry != NULL) {
+        changed = keys_put_known(keys, entry, key);
+        key_unref(key);
+    } else if (!keys_enter(keys, key, true)) {
+        atomic_store(&keys->stale, true);
+        key_unref(key);
+    }
+    entry = *keys_place(keys, id);
     if (entry != NULL) {
         entry->found_read = u64_max(entry->found_read, read);
     }
     rwlock_release(&keys->lock);
     key_unref(key);
-    if (rc != NG_OK) {
-        log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
-                  (int)utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
-                  rc == NG_EINTERNAL ? " just now: out of memory" : "");
+    return changed;
+}
+
+void keys_tell_changed(struct keys *keys)
+{
+    struct gateway *gateway = keys->gateway;
+    if (gateway->lists_changed != NULL) {
+        gateway->lists_changed(gateway, 0, gateway->lists_user);
     }
+}
+
+/* As keys_put(). */
+static bool keys_apply(struct keys *keys, const struct ng_doc *doc, uint64_t read)
+{
+    struct key *key = NULL;
+    int rc = key_read(doc, &key);
+    if (rc == NG_OK) {
+        return keys_put(keys, key, read);
+    }
+    rwlock_write(&keys->lock);
+    /* It counts as active: if it is the only key, the gateway must not be open to all. */
+    keys->unreadable++;
+    atomic_fetch_add(&keys->active, 1);
+    if (rc == NG_EINTERNAL) {
+        atomic_store(&keys->stale, true); /* try again when there is memory */
+    }
+    struct key_entry *entry = *keys_place(keys, doc->key.id);
+    if (entry != NULL) {
+        entry->found_read = u64_max(entry->found_read, read);
+    }
+    rwlock_release(&keys->lock);
+    log_write(NG_LOG_ERROR, "keys", "the key %.*s cannot be read%s, and does not work",
+              (int)utf8_cut(doc->key.id, KEY_ID_LEN).len, doc->key.id.data,
+              rc == NG_EINTERNAL ? " just now: out of memory" : "");
+    return false;
 }
 
 struct keys_read {
@@ -73,13 +106,14 @@ struct keys_read {
     struct key_log *log; /* changes to look for */
     uint64_t number;     /* of keys->reads */
     uint32_t rows;
+    bool changed; /* a right of a known key */
 };
 
 static int apply_row(void *user, const struct ng_doc *row)
 {
     struct keys_read *read = user;
     read->rows++;
-    keys_apply(read->keys, row, read->number);
+    read->changed = keys_apply(read->keys, row, read->number) || read->changed;
     key_log_saw(read->log, row);
     return 0;
 }
@@ -115,6 +149,9 @@ static int keys_read_all(struct keys *keys, struct call *call, struct key_log *l
         removed = keys_remove_missing(keys, log, read.number);
     }
     rwlock_release(&keys->lock);
+    if (read.changed) {
+        keys_tell_changed(keys);
+    }
     if (removed > 0) {
         log_write(NG_LOG_WARNING, "keys",
                   "%zu keys do not work any more: their documents are gone", removed);
@@ -243,6 +280,9 @@ static void keys_watch(void *user, const struct ng_event *events, size_t count)
             keys_commit(keys, entry);
             if (str_is(event->action, KEYS_ACTION_REVOKED)) {
                 keys_end(keys, entry, event->time_ms);
+            } else {
+                /* keys_change() puts it into the table, unless its call has ended by now. */
+                unknown = unknown || event->revision > entry->key->revision;
             }
         }
         rwlock_release(&keys->lock);
@@ -307,7 +347,7 @@ int keys_open(struct gateway *gateway, struct call *call, struct keys **ret)
 /* ---- changing ---- */
 
 struct new_key {
-    const struct key *key;
+    struct key *key; /* not in force yet */
     struct key_log_entry *logged;
 };
 
@@ -320,6 +360,7 @@ static int write_new(struct ng_call *pub, const struct ng_doc *present, struct n
     buf_init(&json, KEY_JSON_MAX);
     int rc = key_write(made->key, &json);
     key_log_set(made->logged, present, false);
+    made->key->revision = made->logged->revision;
     if (rc == NG_OK) {
         rc = store_draft_json(next, buf_str(&json));
     }
@@ -427,7 +468,8 @@ static int keys_store(struct keys *keys, struct call *call, struct key *key)
     return rc;
 }
 
-void keys_audit(const char *what, const struct key *key, const struct call *call)
+void keys_audit(const char *what, const struct key *key, struct ng_str members,
+                const struct call *call)
 {
     audit_event(&(struct audit_event){
         .gateway = call->gateway,
@@ -439,6 +481,7 @@ void keys_audit(const char *what, const struct key *key, const struct call *call
         .remote = call->remote,
         .client = call->client,
         .target = ng_str_of(key->id),
+        .members = members,
         .request_id = call->caller.request_id,
         .traceparent = call->caller.traceparent,
     });
@@ -481,7 +524,7 @@ int keys_add(struct keys *keys, struct call *call, const struct key_spec *spec,
         key_unref(key);
         return rc;
     }
-    keys_audit("key_add", key, call);
+    keys_audit("key_add", key, STR_NONE, call);
     log_write(NG_LOG_INFO, "keys", "key %s added for %.*s (%s) by %.*s", key->id,
               (int)key->agent.len, key->agent.data, key_role_name(key->role),
               (int)call->caller.agent.len, call->caller.agent.data);

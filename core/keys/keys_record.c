@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* keys_record.c - makes a key in memory, converts it from and to its document, and prints it.
+/*
+ * keys_record.c - makes a key in memory, converts it from and to its document, and prints it.
+ *
+ * Gateways of earlier versions read these documents too, and ignore members that they do not
+ * know. So that a key has no more rights there:
+ * - `tools`, which they compare letter by letter, has only names of tools that the key may use,
+ *   and never is empty where there are globs or excluded tools: `allow_tools` and `no_tools`
+ * have what was asked for.
+ * - `expires` is the time of the pause while the key is paused: `paused_expires` has the
+ * expiry.
  */
 #include "keys_table.h"
 
@@ -9,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
+#include "core/base/text/glob.h"
 #include "core/base/text/hex.h"
 
 #define RECORD_DEPTH 8
@@ -46,13 +56,18 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     key->role = spec->role;
     key->mode = spec->mode;
     key->run = spec->run;
+    key->restore = spec->restore;
     key->spaces = copy_texts(memory, spec->spaces, spec->space_count);
     key->space_count = spec->space_count;
     key->tools = copy_texts(memory, spec->tools, spec->tool_count);
     key->tool_count = spec->tool_count;
+    key->no_tools = copy_texts(memory, spec->no_tools, spec->no_tool_count);
+    key->no_tool_count = spec->no_tool_count;
     key->rate = spec->rate;
     key->created_ms = spec->created_ms;
-    key->expires_ms = spec->expires_ms;
+    key->paused_ms = spec->paused_ms;
+    atomic_init(&key->expires_ms, spec->expires_ms);
+    atomic_init(&key->paused, spec->paused_ms != 0);
     key->note = arena_copy(memory, spec->note);
     key->made_by = arena_copy(memory, spec->made_by);
     atomic_init(&key->used_ms, 0);
@@ -66,7 +81,35 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     return key;
 }
 
+void key_spec_of(const struct key *key, struct key_spec *ret)
+{
+    *ret = (struct key_spec){
+        .agent = key->agent,
+        .role = key->role,
+        .mode = key->mode,
+        .run = key->run,
+        .restore = key->restore,
+        .spaces = key->spaces,
+        .space_count = key->space_count,
+        .tools = key->tools,
+        .tool_count = key->tool_count,
+        .no_tools = key->no_tools,
+        .no_tool_count = key->no_tool_count,
+        .rate = key->rate,
+        .created_ms = key->created_ms,
+        .expires_ms = key_expires_ms(key),
+        .paused_ms = key->paused_ms,
+        .note = key->note,
+        .made_by = key->made_by,
+    };
+}
+
 /* ---- the document ---- */
+
+/* The members that write_changeable() writes. */
+static const char changeable[] =
+    "role mode run restore spaces tools allow_tools no_tools rate expires paused "
+    "paused_expires note";
 
 static void write_text(struct ng_writer *writer, const char *name, struct ng_str text)
 {
@@ -90,15 +133,51 @@ static void write_texts(struct ng_writer *writer, const char *name, const struct
 /* The members that the document and the listing have in common. */
 static void write_common(struct ng_writer *writer, const struct key *key)
 {
-    json_name(writer, "agent");
-    json_string(writer, key->agent);
-    json_name(writer, "role");
-    json_cstring(writer, key_role_name(key->role));
-    json_name(writer, "mode");
-    json_cstring(writer, key_mode_name(key->mode));
-    json_name(writer, "run");
-    json_bool(writer, key->run);
+    json_member_cstring(writer, "role", key_role_name(key->role));
+    json_member_cstring(writer, "mode", key_mode_name(key->mode));
+    json_member_bool(writer, "run", key->run);
+    json_member_bool(writer, "restore", key->restore);
     write_texts(writer, "spaces", key->spaces, key->space_count);
+}
+
+static void write_tools(struct ng_writer *writer, const struct key *key)
+{
+    bool globs = key->no_tool_count > 0;
+    size_t count = 0;
+    json_name(writer, "tools");
+    json_array(writer);
+    for (size_t i = 0; i < key->tool_count; i++) {
+        if (glob_is(key->tools[i])) {
+            globs = true;
+        } else if (!key_excludes_tool(key, key->tools[i])) {
+            json_string(writer, key->tools[i]);
+            count++;
+        }
+    }
+    if (globs && count == 0) {
+        json_cstring(writer, KEY_NO_TOOL);
+    }
+    json_end(writer);
+    if (globs) {
+        write_texts(writer, "allow_tools", key->tools, key->tool_count);
+        write_texts(writer, "no_tools", key->no_tools, key->no_tool_count);
+    }
+}
+
+static void write_changeable(struct ng_writer *writer, const struct key *key)
+{
+    int64_t expires_ms = key_expires_ms(key);
+    bool paused = key->paused_ms != 0;
+    write_common(writer, key);
+    write_tools(writer, key);
+    json_name(writer, "rate");
+    json_number(writer, key->rate);
+    json_member_int(writer, "expires", paused ? key->paused_ms : expires_ms);
+    if (paused) {
+        json_member_int(writer, "paused", key->paused_ms);
+        json_member_int(writer, "paused_expires", expires_ms);
+    }
+    write_text(writer, "note", key->note);
 }
 
 int key_write(const struct key *key, struct buf *out)
@@ -108,23 +187,32 @@ int key_write(const struct key *key, struct buf *out)
     hex_write(key->hash, KEY_HASH_BYTES, hash);
     json_writer_init(&writer, out);
     json_object(&writer);
-    write_common(&writer, key);
-    write_texts(&writer, "tools", key->tools, key->tool_count);
-    json_name(&writer, "rate");
-    json_number(&writer, key->rate);
-    json_name(&writer, "created");
-    json_int(&writer, key->created_ms);
-    json_name(&writer, "expires");
-    json_int(&writer, key->expires_ms);
-    write_text(&writer, "note", key->note);
+    json_member_string(&writer, "agent", key->agent);
+    write_changeable(&writer, key);
+    json_member_int(&writer, "created", key->created_ms);
     write_text(&writer, "made_by", key->made_by);
-    json_name(&writer, "hash");
-    json_cstring(&writer, hash);
-    int64_t revoked_ms = atomic_load(&key->revoked_ms);
+    json_member_cstring(&writer, "hash", hash);
+    int64_t revoked_ms = atomic_load(&key_state(key)->revoked_ms);
     if (revoked_ms != 0) {
-        json_name(&writer, "revoked");
-        json_int(&writer, revoked_ms);
+        json_member_int(&writer, "revoked", revoked_ms);
     }
+    json_end(&writer);
+    return out->rc;
+}
+
+int key_write_over(const struct ng_value *present, const struct key *key, struct buf *out)
+{
+    struct ng_writer writer;
+    json_writer_init(&writer, out);
+    json_object(&writer);
+    for (const struct ng_value *member = present->first; member != NULL;
+         member = member->next) {
+        if (!str_in_words(member->key, changeable)) {
+            json_name_str(&writer, member->key);
+            json_copy(&writer, member);
+        }
+    }
+    write_changeable(&writer, key);
     json_end(&writer);
     return out->rc;
 }
@@ -187,11 +275,30 @@ static struct ng_str read_display_text(const struct ng_value *body, const char *
 }
 
 /* Absent in documents of earlier versions: false. */
-static bool read_run(const struct ng_value *body, bool *ret)
+static bool read_bool(const struct ng_value *body, const char *name, bool *ret)
 {
-    const struct ng_value *value = json_get(body, "run");
+    const struct ng_value *value = json_get(body, name);
     *ret = value != NULL && value->type == NG_TYPE_TRUE;
     return value == NULL || *ret || value->type == NG_TYPE_FALSE;
+}
+
+static bool read_tools(struct arena *arena, const struct ng_value *body, struct key_spec *spec)
+{
+    const struct ng_value *tools = json_get(body, "allow_tools");
+    const struct ng_value *no_tools = json_get(body, "no_tools");
+    if (tools == NULL) {
+        tools = json_get(body, "tools");
+    }
+    return read_texts(arena, tools, KEY_TOOLS_MAX, &spec->tools, &spec->tool_count) &&
+           (no_tools == NULL ||
+            read_texts(arena, no_tools, KEY_TOOLS_MAX, &spec->no_tools, &spec->no_tool_count));
+}
+
+static bool read_expiry(const struct ng_value *body, struct key_spec *spec)
+{
+    return read_integer(body, "paused", &spec->paused_ms) && spec->paused_ms >= 0 &&
+           read_integer(body, spec->paused_ms != 0 ? "paused_expires" : "expires",
+                        &spec->expires_ms);
 }
 
 static int read_body(struct arena *arena, const struct ng_doc *doc, struct key **ret)
@@ -210,12 +317,11 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
         !read_word(body, "mode", &mode) || !key_parse_mode(mode, &spec.mode) ||
         !read_texts(arena, json_get(body, "spaces"), KEY_SPACES_MAX, &spec.spaces,
                     &spec.space_count) ||
-        !read_texts(arena, json_get(body, "tools"), KEY_TOOLS_MAX, &spec.tools,
-                    &spec.tool_count) ||
+        !read_tools(arena, body, &spec) || !read_expiry(body, &spec) ||
         !read_integer(body, "created", &spec.created_ms) ||
-        !read_integer(body, "expires", &spec.expires_ms) ||
         !read_integer(body, "revoked", &revoked_ms) || !read_rate(body, &spec.rate) ||
-        !read_run(body, &spec.run) || !read_hash(json_get(body, "hash"), hash)) {
+        !read_bool(body, "run", &spec.run) || !read_bool(body, "restore", &spec.restore) ||
+        !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }
     spec.note = read_display_text(body, "note");
@@ -224,6 +330,7 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
     if (key == NULL) {
         return NG_EINTERNAL;
     }
+    key->revision = doc->revision;
     atomic_init(&key->revoked_ms, revoked_ms);
     atomic_init(&key->revoked, revoked_ms != 0);
     *ret = key;
@@ -254,39 +361,46 @@ static void print_time(struct ng_writer *writer, const char *name, int64_t time_
 
 static const char *state_name(const struct key *key)
 {
-    if (atomic_load(&key->revoked)) {
+    if (key_is_revoked(key)) {
         return "revoked";
     }
-    return key_live(key) ? "live" : "expired";
+    if (key_live(key)) {
+        return "live";
+    }
+    return key_has_expired(key) ? "expired" : "paused";
 }
 
 void key_print(const struct key *key, struct ng_writer *writer)
 {
-    int64_t revoked_ms = atomic_load(&key->revoked_ms);
+    int64_t revoked_ms = atomic_load(&key_state(key)->revoked_ms);
+    int64_t expires_ms = key_expires_ms(key);
     const char *state = state_name(key);
-    json_name(writer, "id");
-    json_cstring(writer, key->id);
+    json_member_cstring(writer, "id", key->id);
+    json_member_string(writer, "agent", key->agent);
     write_common(writer, key);
     if (key->tool_count > 0) {
         write_texts(writer, "tools", key->tools, key->tool_count);
+    }
+    if (key->no_tool_count > 0) {
+        write_texts(writer, "no_tools", key->no_tools, key->no_tool_count);
     }
     if (key->rate > 0) {
         json_name(writer, "rate");
         json_number(writer, key->rate);
     }
-    int64_t used_ms = atomic_load(&key->used_ms);
+    int64_t used_ms = atomic_load(&key_state(key)->used_ms);
     print_time(writer, "created", key->created_ms);
     write_text(writer, "made_by", key->made_by);
     write_text(writer, "note", key->note);
     if (used_ms != 0) {
         print_time(writer, "last_used", used_ms);
     }
-    if (key->expires_ms != 0) {
-        print_time(writer, "expires", key->expires_ms);
+    if (expires_ms != 0) {
+        print_time(writer, "expires", expires_ms);
     }
     if (revoked_ms != 0) {
         print_time(writer, "revoked", revoked_ms);
     }
-    json_name(writer, "state");
-    json_cstring(writer, state);
+    json_member_bool(writer, "paused", key_is_paused(key));
+    json_member_cstring(writer, "state", state);
 }

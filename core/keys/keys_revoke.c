@@ -60,7 +60,8 @@ static int write_revoked(struct ng_call *pub, const struct ng_doc *present,
     return rc;
 }
 
-/* Checks that the remaining key is not revoked. Changes nothing; runs after write_revoked(). */
+/* Checks that the remaining key is neither revoked nor paused. Changes nothing; runs after
+ * write_revoked(). */
 static int check_remaining(struct ng_call *pub, const struct ng_doc *present,
                            struct ng_draft *next, void *user)
 {
@@ -69,7 +70,8 @@ static int check_remaining(struct ng_call *pub, const struct ng_doc *present,
     (void)next;
     remaining->gone = !remaining->revocation->before &&
                       (present->revision == 0 || present->deleted || present->body == NULL ||
-                       json_get(present->body, "revoked") != NULL);
+                       json_get(present->body, "revoked") != NULL ||
+                       json_get(present->body, "paused") != NULL);
     return remaining->gone ? NG_ECONFLICT : NG_OK;
 }
 
@@ -96,8 +98,8 @@ static struct key *find_remaining(struct keys *keys, const struct key *going,
         for (const struct key_entry *entry = keys->buckets[i]; entry != NULL && found == NULL;
              entry = entry->next) {
             struct key *key = entry->key;
-            bool counts = live ? key_live_at(key, now_ms) : !atomic_load(&key->revoked);
-            if (entry->committed && key != going && counts &&
+            bool counts = live ? key_live_at(key, now_ms) : !key_is_revoked(key);
+            if (entry->committed && strcmp(key->id, going->id) != 0 && counts &&
                 !was_tried(tried, count, key->id)) {
                 key_ref(key);
                 found = key;
@@ -139,7 +141,7 @@ static int revoke_beside(struct keys *keys, struct call *call, const struct key 
         call->staged = before;
     }
     if (rc == NG_OK && !revocation.before) {
-        keys_audit("key_revoke", key, call);
+        keys_audit("key_revoke", key, STR_NONE, call);
         log_write(NG_LOG_INFO, "keys", "key %s of %.*s revoked by %.*s", key->id,
                   (int)key->agent.len, key->agent.data, (int)call->caller.agent.len,
                   call->caller.agent.data);
@@ -166,7 +168,7 @@ static int revoke_one_of_many(struct keys *keys, struct call *call, const struct
     while (gone && count < REMAINING_MAX) {
         struct key *other = find_remaining(keys, going, tried, count);
         bool ends_nothing = !key_live(going) && keys_active(keys) > 1;
-        if (other == NULL && !atomic_load(&going->revoked) && !ends_nothing) {
+        if (other == NULL && !key_is_revoked(going) && !ends_nothing) {
             return refuse_last(keys, call, going, ret_left);
         }
         gone = false;

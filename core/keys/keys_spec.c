@@ -7,7 +7,6 @@
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
-#include "core/module/registry.h"
 
 #define RATE_MAX 1e6
 #define RATE_MIN 1e-3
@@ -22,11 +21,22 @@ struct spec_reader {
     struct call *call;
     struct key_spec *spec;
     struct ng_str own; /* "~agent" */
+    unsigned given;    /* members that the request has; enum key_member, or-ed */
 };
 
 static int shown(struct ng_str text)
 {
     return (int)utf8_cut(text, SHOWN_MAX).len;
+}
+
+/* A member with a value; NULL: it is not there, or null, which means the default. */
+static const struct ng_value *take_value(struct spec_reader *reader,
+                                         const struct ng_value *object, const char *name,
+                                         enum key_member member)
+{
+    const struct ng_value *value = json_get(object, name);
+    reader->given |= value != NULL ? member : 0;
+    return json_is(value, NG_TYPE_NULL) ? NULL : value;
 }
 
 /* A member that is a string; absent where it is not there or null. */
@@ -45,36 +55,39 @@ static int take_text(struct call *call, const struct ng_value *object, const cha
     return NG_OK;
 }
 
-static int check_members(struct call *call, const struct ng_value *object)
+static int check_members(struct call *call, const struct ng_value *object, bool patches)
 {
-    static const char known[] = "agent role mode spaces tools rate expires run note";
+    static const char known[] =
+        "agent role mode run restore spaces tools no_tools rate expires note";
     if (object == NULL || object->type != NG_TYPE_OBJECT) {
-        return call_fail(call, NG_EINVAL, "the body must be a JSON object with `agent`");
+        return call_fail(call, NG_EINVAL, "the body must be a JSON object with %s",
+                         patches ? "the members to change" : "`agent`");
     }
     for (const struct ng_value *member = object->first; member != NULL; member = member->next) {
-        if (!str_in_words(member->key, known)) {
+        if (!str_in_words(member->key, known) && !(patches && str_is(member->key, "paused"))) {
             return call_fail(call, NG_EINVAL,
                              "`%.*s` is not a member of a key; its members are agent, role, "
-                             "mode, run, spaces, tools, rate, expires and note",
-                             shown(member->key), member->key.data);
+                             "mode, run, restore, spaces, tools, no_tools, rate, expires%s",
+                             shown(member->key), member->key.data,
+                             patches ? ", note and paused" : " and note");
         }
     }
     return NG_OK;
+}
+
+/* "~agent" */
+static int name_own(struct spec_reader *reader)
+{
+    struct ng_str agent = reader->spec->agent;
+    reader->own = arena_printf(&reader->call->arena, "~%.*s", (int)agent.len, agent.data);
+    return reader->own.data != NULL ? NG_OK : call_no_memory(reader->call);
 }
 
 static int take_agent(struct spec_reader *reader, const struct ng_value *object)
 {
     struct call *call = reader->call;
     struct key_spec *spec = reader->spec;
-    struct ng_str role;
-    struct ng_str mode;
     int rc = take_text(call, object, "agent", &spec->agent);
-    if (rc == NG_OK) {
-        rc = take_text(call, object, "role", &role);
-    }
-    if (rc == NG_OK) {
-        rc = take_text(call, object, "mode", &mode);
-    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -83,6 +96,24 @@ static int take_agent(struct spec_reader *reader, const struct ng_value *object)
                          "the agent name is \"%.*s\"; it must have 1 to 64 of the characters "
                          "A-Z a-z 0-9 . _ @ -",
                          shown(spec->agent), spec->agent.data == NULL ? "" : spec->agent.data);
+    }
+    return name_own(reader);
+}
+
+static int take_role(struct spec_reader *reader, const struct ng_value *object)
+{
+    struct call *call = reader->call;
+    struct key_spec *spec = reader->spec;
+    struct ng_str role;
+    struct ng_str mode;
+    (void)take_value(reader, object, "role", KEY_ROLE);
+    (void)take_value(reader, object, "mode", KEY_MODE);
+    int rc = take_text(call, object, "role", &role);
+    if (rc == NG_OK) {
+        rc = take_text(call, object, "mode", &mode);
+    }
+    if (rc != NG_OK) {
+        return rc;
     }
     spec->role = NG_ROLE_WRITER;
     spec->mode = NG_MODE_AGENT;
@@ -95,18 +126,7 @@ static int take_agent(struct spec_reader *reader, const struct ng_value *object)
         return call_fail(call, NG_EINVAL, "the mode is \"%.*s\", it must be ask, edit or agent",
                          shown(mode), mode.data);
     }
-    reader->own = arena_printf(&call->arena, "~%.*s", (int)spec->agent.len, spec->agent.data);
-    return reader->own.data != NULL ? NG_OK : call_no_memory(call);
-}
-
-static bool texts_have(const struct ng_str *texts, size_t count, struct ng_str text)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (str_equal(texts[i], text)) {
-            return true;
-        }
-    }
-    return false;
+    return NG_OK;
 }
 
 static int check_space(struct spec_reader *reader, const struct ng_value *item)
@@ -127,12 +147,6 @@ static int check_space(struct spec_reader *reader, const struct ng_value *item)
                          "a-z 0-9 . _ @ -, or be the agent's own, %.*s",
                          shown(space), space.data, (int)reader->own.len, reader->own.data);
     }
-    if (own && !str_equal(space, reader->own) && reader->spec->role != NG_ROLE_ADMIN) {
-        return call_fail(call, NG_EINVAL,
-                         "the space \"%.*s\" is another agent's own; only that agent and the "
-                         "role admin may use it",
-                         shown(space), space.data);
-    }
     return NG_OK;
 }
 
@@ -140,10 +154,10 @@ static int check_space(struct spec_reader *reader, const struct ng_value *item)
 static int take_spaces(struct spec_reader *reader, const struct ng_value *object)
 {
     struct call *call = reader->call;
-    const struct ng_value *array = json_get(object, "spaces");
+    const struct ng_value *array = take_value(reader, object, "spaces", KEY_SPACES);
     const struct ng_value *item = NULL;
     size_t room = 2;
-    if (array != NULL && array->type != NG_TYPE_NULL) {
+    if (array != NULL) {
         if (array->type != NG_TYPE_ARRAY || array->count > KEY_SPACES_MAX) {
             return call_fail(call, NG_EINVAL, "`spaces` must be an array of at most %d strings",
                              KEY_SPACES_MAX);
@@ -161,7 +175,7 @@ static int take_spaces(struct spec_reader *reader, const struct ng_value *object
         if (rc != NG_OK) {
             return rc;
         }
-        if (texts_have(spaces, count, item->text)) {
+        if (key_names_have(spaces, count, item->text)) {
             continue;
         }
         spaces[count++] = item->text;
@@ -179,34 +193,12 @@ static int take_spaces(struct spec_reader *reader, const struct ng_value *object
     return NG_OK;
 }
 
-static int check_tool(struct call *call, const struct ng_value *item, struct ng_str *ret)
-{
-    if (item->type != NG_TYPE_STRING) {
-        return call_fail(call, NG_EINVAL, "`tools` must be an array of strings");
-    }
-    const struct registry *registry = call->gateway->registry;
-    const struct tool *tool = registry_find(registry, item->text);
-    if (tool == NULL) {
-        struct ng_str near = registry_nearest(registry, item->text);
-        call_fail(call, NG_EINVAL, "no tool is called \"%.*s\"", shown(item->text),
-                  item->text.data);
-        if (near.data == NULL) {
-            call->staged.hint = ng_str_of("`notegate tools` lists the tools.");
-        } else {
-            call->staged.hint =
-                arena_printf(&call->arena, "Did you mean `%.*s`?", (int)near.len, near.data);
-        }
-        return NG_EINVAL;
-    }
-    *ret = ng_str_of(tool->desc.name);
-    return NG_OK;
-}
-
 static int take_tools(struct spec_reader *reader, const struct ng_value *object)
 {
     struct call *call = reader->call;
-    const struct ng_value *array = json_get(object, "tools");
-    if (array == NULL || array->type == NG_TYPE_NULL) {
+    struct key_spec *spec = reader->spec;
+    const struct ng_value *array = take_value(reader, object, "tools", KEY_TOOLS);
+    if (array == NULL) {
         return NG_OK;
     }
     /* An empty list is refused: it would mean "all tools", but read as "none". */
@@ -216,24 +208,26 @@ static int take_tools(struct spec_reader *reader, const struct ng_value *object)
                          "all tools",
                          KEY_TOOLS_MAX);
     }
-    struct ng_str *tools = arena_alloc(&call->arena, array->count * sizeof(*tools));
-    size_t count = 0;
-    if (tools == NULL) {
-        return call_no_memory(call);
+    int rc = key_names_read(call, "tools", array, &spec->tools, &spec->tool_count);
+    if (rc == NG_OK && key_names_have(spec->tools, spec->tool_count, ng_str_of("*"))) {
+        spec->tool_count = 0; /* all */
     }
-    for (const struct ng_value *item = array->first; item != NULL; item = item->next) {
-        struct ng_str name;
-        int rc = check_tool(call, item, &name);
-        if (rc != NG_OK) {
-            return rc;
-        }
-        if (!texts_have(tools, count, name)) {
-            tools[count++] = name;
-        }
+    return rc;
+}
+
+static int take_no_tools(struct spec_reader *reader, const struct ng_value *object)
+{
+    struct call *call = reader->call;
+    struct key_spec *spec = reader->spec;
+    const struct ng_value *array = take_value(reader, object, "no_tools", KEY_NO_TOOLS);
+    if (array == NULL) {
+        return NG_OK;
     }
-    reader->spec->tools = tools;
-    reader->spec->tool_count = count;
-    return NG_OK;
+    if (array->type != NG_TYPE_ARRAY || array->count > KEY_TOOLS_MAX) {
+        return call_fail(call, NG_EINVAL, "`no_tools` must be an array of at most %d strings",
+                         KEY_TOOLS_MAX);
+    }
+    return key_names_read(call, "no_tools", array, &spec->no_tools, &spec->no_tool_count);
 }
 
 /* "5", "5/s", "30/min", "100/h". */
@@ -266,8 +260,8 @@ static bool parse_rate(struct arena *arena, struct ng_str text, double *ret)
 static int take_rate(struct spec_reader *reader, const struct ng_value *object)
 {
     struct call *call = reader->call;
-    const struct ng_value *value = json_get(object, "rate");
-    if (value == NULL || value->type == NG_TYPE_NULL) {
+    const struct ng_value *value = take_value(reader, object, "rate", KEY_RATE);
+    if (value == NULL) {
         return NG_OK;
     }
     double rate = 0; /* stays 0 if the value has no rate's form */
@@ -286,17 +280,32 @@ static int take_rate(struct spec_reader *reader, const struct ng_value *object)
     return NG_OK;
 }
 
+static int take_bool(struct spec_reader *reader, const struct ng_value *object,
+                     const char *name, enum key_member member, bool *ret)
+{
+    const struct ng_value *value = take_value(reader, object, name, member);
+    if (value != NULL && value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
+        return call_fail(reader->call, NG_EINVAL, "`%s` must be true or false", name);
+    }
+    *ret = json_is(value, NG_TYPE_TRUE);
+    return NG_OK;
+}
+
 static int take_run(struct spec_reader *reader, const struct ng_value *object)
 {
-    const struct ng_value *value = json_get(object, "run");
-    if (value == NULL || value->type == NG_TYPE_NULL) {
-        return NG_OK;
+    int rc = take_bool(reader, object, "run", KEY_RUN, &reader->spec->run);
+    if (rc != NG_OK) {
+        return rc;
     }
-    if (value->type != NG_TYPE_TRUE && value->type != NG_TYPE_FALSE) {
-        return call_fail(reader->call, NG_EINVAL, "`run` must be true or false");
-    }
-    reader->spec->run = value->type == NG_TYPE_TRUE;
-    return NG_OK;
+    return take_bool(reader, object, "restore", KEY_RESTORE, &reader->spec->restore);
+}
+
+static int take_paused(struct spec_reader *reader, const struct ng_value *object)
+{
+    bool paused = false;
+    int rc = take_bool(reader, object, "paused", KEY_PAUSED, &paused);
+    reader->spec->paused_ms = paused ? clock_unix_ms() : 0;
+    return rc;
 }
 
 static int take_expiry(struct spec_reader *reader, const struct ng_value *object)
@@ -304,6 +313,7 @@ static int take_expiry(struct spec_reader *reader, const struct ng_value *object
     struct call *call = reader->call;
     struct key_spec *spec = reader->spec;
     struct ng_str text;
+    (void)take_value(reader, object, "expires", KEY_EXPIRES);
     int rc = take_text(call, object, "expires", &text);
     if (rc != NG_OK || text.data == NULL) {
         return rc;
@@ -344,6 +354,7 @@ bool key_note_valid(struct ng_str note)
 static int take_note(struct spec_reader *reader, const struct ng_value *object)
 {
     struct ng_str text;
+    (void)take_value(reader, object, "note", KEY_NOTE);
     int rc = take_text(reader->call, object, "note", &text);
     if (rc == NG_OK && text.len > 0 && !key_note_valid(text)) {
         size_t count = utf8_count(text);
@@ -379,17 +390,91 @@ struct ng_str key_maker(struct call *call)
     return arena_printf(&call->arena, "unix user %s (%lu)", name, (unsigned long)call->user);
 }
 
+int key_spec_check(struct call *call, const struct key_spec *spec, unsigned members)
+{
+    for (size_t i = 0; i < spec->space_count && spec->role != NG_ROLE_ADMIN; i++) {
+        struct ng_str space = spec->spaces[i];
+        bool is_own = space.len == spec->agent.len + 1 &&
+                      memcmp(space.data + 1, spec->agent.data, spec->agent.len) == 0;
+        if (space.len > 0 && space.data[0] == '~' && !is_own) {
+            return call_fail(call, NG_EINVAL,
+                             "the space \"%.*s\" is another agent's own; only that agent and "
+                             "the role admin may use it",
+                             shown(space), space.data);
+        }
+    }
+    if ((members & (KEY_TOOLS | KEY_NO_TOOLS)) != 0 &&
+        !key_spec_allows_tool(call->gateway->registry, spec)) {
+        return call_fail(call, NG_EINVAL,
+                         "`no_tools` excludes every tool that `tools` allows, so the key could "
+                         "use none");
+    }
+    return NG_OK;
+}
+
+static int (*const steps[])(struct spec_reader *, const struct ng_value *) = {
+    take_role, take_spaces, take_tools, take_no_tools,
+    take_rate, take_run,    take_note,  take_expiry,
+};
+
+static int take_all(struct spec_reader *reader, const struct ng_value *object)
+{
+    int rc = NG_OK;
+    reader->spec->created_ms = clock_unix_ms();
+    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(steps); i++) {
+        rc = steps[i](reader, object);
+    }
+    return rc;
+}
+
 int keys_read_spec(struct call *call, const struct ng_value *object, struct key_spec *ret)
 {
-    static int (*const steps[])(struct spec_reader *, const struct ng_value *) = {
-        take_agent, take_spaces, take_tools, take_rate, take_run, take_note, take_expiry,
-    };
     struct spec_reader reader = {.call = call, .spec = ret};
     memset(ret, 0, sizeof(*ret));
-    ret->created_ms = clock_unix_ms();
-    int rc = check_members(call, object);
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(steps); i++) {
-        rc = steps[i](&reader, object);
+    int rc = check_members(call, object, false);
+    if (rc == NG_OK) {
+        rc = take_agent(&reader, object);
+    }
+    if (rc == NG_OK) {
+        rc = take_all(&reader, object);
+    }
+    if (rc == NG_OK) {
+        rc = key_spec_check(call, ret, reader.given);
+    }
+    return rc;
+}
+
+int keys_read_patch(struct call *call, struct ng_str agent, const struct ng_value *object,
+                    struct key_patch *ret)
+{
+    struct spec_reader reader = {.call = call, .spec = &ret->spec};
+    struct ng_str named;
+    memset(ret, 0, sizeof(*ret));
+    ret->spec.agent = agent;
+    int rc = check_members(call, object, true);
+    if (rc == NG_OK) {
+        rc = take_text(call, object, "agent", &named);
+    }
+    if (rc == NG_OK && named.data != NULL && !str_equal(named, agent)) {
+        rc = call_fail(call, NG_EINVAL,
+                       "the agent of a key does not change, it is %.*s; add another key for "
+                       "\"%.*s\"",
+                       (int)agent.len, agent.data, shown(named), named.data);
+    }
+    if (rc == NG_OK) {
+        rc = name_own(&reader);
+    }
+    if (rc == NG_OK) {
+        rc = take_all(&reader, object);
+    }
+    if (rc == NG_OK) {
+        rc = take_paused(&reader, object);
+    }
+    ret->members = reader.given;
+    if (rc == NG_OK && ret->members == 0) {
+        rc = call_fail(call, NG_EINVAL,
+                       "nothing to change: name a member of the key, for example `mode` or "
+                       "`paused`");
     }
     return rc;
 }

@@ -38,7 +38,7 @@ bool keys_enter(struct keys *keys, struct key *key, bool committed)
     entry->committed_read = keys->reads;
     *place = entry;
     keys->count++;
-    if (committed && !atomic_load(&key->revoked)) {
+    if (committed && !key_is_revoked(key)) {
         atomic_fetch_add(&keys->active, 1);
     }
     return true;
@@ -53,10 +53,10 @@ void keys_remove(struct keys *keys, struct ng_str id)
     }
     *place = entry->next;
     keys->count--;
-    if (entry->committed && !atomic_load(&entry->key->revoked)) {
+    if (entry->committed && !key_is_revoked(entry->key)) {
         atomic_fetch_sub(&keys->active, 1);
     }
-    atomic_store(&entry->key->revoked, true); /* ends its sessions and streams */
+    atomic_store(&key_state(entry->key)->revoked, true); /* ends its sessions and streams */
     key_unref(entry->key);
     free(entry);
 }
@@ -93,7 +93,7 @@ size_t keys_remove_missing(struct keys *keys, const struct key_log *log, uint64_
         if (is_missing(entry, log, read)) {
             /* The last one is counted until the next read: while a backup is being restored
              * there is none for a moment, and the gateway must not be open to all. */
-            if (!atomic_load(&entry->key->revoked) && atomic_load(&keys->active) == 1) {
+            if (!key_is_revoked(entry->key) && atomic_load(&keys->active) == 1) {
                 keys->unreadable++;
                 atomic_fetch_add(&keys->active, 1);
             }
@@ -110,17 +110,33 @@ void keys_commit(struct keys *keys, struct key_entry *entry)
     if (!entry->committed) {
         entry->committed = true;
         entry->committed_read = keys->reads;
-        if (!atomic_load(&entry->key->revoked)) {
+        if (!key_is_revoked(entry->key)) {
             atomic_fetch_add(&keys->active, 1);
         }
     }
 }
 
+bool keys_replace(struct key_entry *entry, struct key *key)
+{
+    struct key *old = entry->key;
+    struct key *state = key_state(old);
+    bool same = (key_differences(old, key) & KEY_RIGHTS) == 0;
+    key->rights = same ? old->rights : key->revision;
+    key->first = state;
+    key_ref(state);
+    entry->key = key;
+    atomic_store(&state->expires_ms, atomic_load(&key->expires_ms));
+    atomic_store(&state->paused, key->paused_ms != 0);
+    atomic_store_explicit(&state->present_rights, key->rights, memory_order_release);
+    key_unref(old);
+    return !same;
+}
+
 void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms)
 {
-    if (!atomic_load(&entry->key->revoked)) {
-        atomic_store(&entry->key->revoked_ms, time_ms);
-        atomic_store(&entry->key->revoked, true);
+    if (!key_is_revoked(entry->key)) {
+        atomic_store(&key_state(entry->key)->revoked_ms, time_ms);
+        atomic_store(&key_state(entry->key)->revoked, true);
         if (entry->committed) {
             atomic_fetch_sub(&keys->active, 1);
         }
@@ -134,9 +150,9 @@ struct key_entry *keys_oldest_revoked(struct keys *keys)
     for (struct key_entry *entry = next_entry(keys, NULL, &bucket); entry != NULL;
          entry = next_entry(keys, entry, &bucket)) {
         struct key *key = entry->key;
-        if (entry->committed && !entry->leaving && atomic_load(&key->revoked) &&
-            (oldest == NULL ||
-             atomic_load(&key->revoked_ms) < atomic_load(&oldest->key->revoked_ms))) {
+        if (entry->committed && !entry->leaving && key_is_revoked(key) &&
+            (oldest == NULL || atomic_load(&key_state(key)->revoked_ms) <
+                                   atomic_load(&key_state(oldest->key)->revoked_ms))) {
             oldest = entry;
         }
     }
@@ -249,6 +265,8 @@ int keys_hash(struct keys *keys, struct ng_str text, unsigned char ret[KEY_HASH_
     return good ? NG_OK : NG_EINTERNAL;
 }
 
+const char keys_why_paused[] = "The key that was sent is paused";
+
 struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_why)
 {
     struct ng_str id;
@@ -271,8 +289,10 @@ struct key *keys_find(struct keys *keys, struct ng_str text, const char **ret_wh
     bool same = CRYPTO_memcmp(hash, known, KEY_HASH_BYTES) == 0;
     if (rc != NG_OK || !same || key == NULL) {
         *ret_why = "The key that was sent is not known here";
-    } else if (atomic_load(&key->revoked)) {
+    } else if (key_is_revoked(key)) {
         *ret_why = "The key that was sent has been revoked";
+    } else if (key_is_paused(key)) {
+        *ret_why = keys_why_paused;
     } else if (!key_live(key)) {
         *ret_why = "The key that was sent has expired";
     } else {

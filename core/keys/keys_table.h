@@ -10,6 +10,9 @@
 #define KEY_JSON_MAX ((size_t)256 * 1024)
 
 #define KEYS_ACTION_REVOKED "revoked"
+/* Of the tools of a key in its document, where no name may stay: no tool has this name, and an
+ * empty list would mean all. */
+#define KEY_NO_TOOL "-"
 /* Keys in the log of changes. */
 #define KEY_LOG_MAX 64
 /* So often the keys are read once more if they do not show a change of the log: a transaction
@@ -70,6 +73,11 @@ void keys_remove(struct keys *keys, struct ng_str id);
 size_t keys_remove_missing(struct keys *keys, const struct key_log *log, uint64_t read);
 /* Puts the key in force: its document is on disk. */
 void keys_commit(struct keys *keys, struct key_entry *entry);
+/* Puts a new version of the same key in the place of the present one, and takes over the
+ * reference. True: a right changed. */
+bool keys_replace(struct key_entry *entry, struct key *key);
+/* keys_change.c: the members that differ; enum key_member, or-ed. */
+unsigned key_differences(const struct key *a, const struct key *b);
 /* Marks the key as revoked. */
 void keys_end(struct keys *keys, struct key_entry *entry, int64_t time_ms);
 /* The revoked key that a new one may replace in a full table; borrowed, NULL: none. */
@@ -81,8 +89,27 @@ struct key *key_new(const char *id, const struct key_spec *spec,
 /* Reads a key from its document. NG_EINVAL: the document has another form. */
 int key_read(const struct ng_doc *doc, struct key **ret);
 int key_write(const struct key *key, struct buf *out);
+/* The document of another version of the key: members of `present` that no change has, and
+ * those of `key`. */
+int key_write_over(const struct ng_value *present, const struct key *key, struct buf *out);
+/* The properties of a key; borrowed from it. */
+void key_spec_of(const struct key *key, struct key_spec *ret);
 
-/* keys_spec.c: not empty, no control characters, at most KEY_NOTE_CHARS. */
+struct registry;
+
+/* keys_tools.c: is the text among them? */
+bool key_names_have(const struct ng_str *texts, size_t count, struct ng_str text);
+/* Names of tools and globs, each once; aliases are replaced. member: for messages. NG_EINVAL:
+ * no tool has the name, or none matches the glob. */
+int key_names_read(struct call *call, const char *member, const struct ng_value *array,
+                   const struct ng_str **ret, size_t *ret_count);
+/* May a key with these lists use a tool of this gateway? Also true if it has no tool. */
+bool key_spec_allows_tool(const struct registry *registry, const struct key_spec *spec);
+
+/* keys_spec.c: do the members fit together? `members`: those that are new. NG_EINVAL and a
+ * sentence, if not. */
+int key_spec_check(struct call *call, const struct key_spec *spec, unsigned members);
+/* Not empty, no control characters, at most KEY_NOTE_CHARS. */
 bool key_note_valid(struct ng_str note);
 /* "agent ada (k3j2...)" or "unix user ada (1000)": the maker of a key in this call, in its
  * memory; absent: unknown. May ask the system for the user's name. */
@@ -122,8 +149,15 @@ bool key_log_all_seen(const struct key_log *log);
 bool key_log_waits_for(const struct key_log *log, const char *id);
 
 /* keys.c */
-/* An audit line about a key. */
-void keys_audit(const char *what, const struct key *key, const struct call *call);
+/* Puts a key that is stored into the table: it is new, has changed, or was revoked. Takes over
+ * the reference. `read`: the number of the read that found it; 0: none. True: a right of a
+ * known key changed; keys_tell_changed() is due, without a lock. */
+bool keys_put(struct keys *keys, struct key *key, uint64_t read);
+/* Clients of the keys with other rights are told that their lists changed. */
+void keys_tell_changed(struct keys *keys);
+/* An audit line about a key. members: the changed ones, separated by spaces, or absent. */
+void keys_audit(const char *what, const struct key *key, struct ng_str members,
+                const struct call *call);
 /* A change function: deletes the document if it exists. user: a struct key_log_entry, or NULL.
  */
 int keys_remove_old(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,

@@ -49,6 +49,7 @@ bool key_use_is_newer(int64_t known_ms, int64_t other_ms, int64_t now_ms)
 
 void key_use(struct key *key, int64_t now_ms)
 {
+    key = key_state(key);
     int64_t known = atomic_load_explicit(&key->used_ms, memory_order_relaxed);
     while ((now_ms - known >= USE_STEP_MS || known > now_ms) &&
            key_use_is_newer(known, now_ms, now_ms) &&
@@ -59,6 +60,7 @@ void key_use(struct key *key, int64_t now_ms)
 /* Takes over the time that a document contains. */
 static void use_learn(struct key *key, int64_t stored_ms, int64_t now_ms)
 {
+    key = key_state(key);
     int64_t known = atomic_load(&key->used_ms);
     while (key_use_is_newer(known, stored_ms, now_ms) &&
            !atomic_compare_exchange_weak(&key->used_ms, &known, stored_ms)) {
@@ -144,9 +146,9 @@ static int write_use(struct ng_call *pub, const struct ng_doc *present, struct n
 
 static bool use_is_due(const struct key_entry *entry)
 {
-    int64_t used_ms = atomic_load(&entry->key->used_ms);
-    return entry->committed && used_ms != 0 &&
-           used_ms != atomic_load(&entry->key->used_stored_ms);
+    const struct key *state = key_state(entry->key);
+    int64_t used_ms = atomic_load(&state->used_ms);
+    return entry->committed && used_ms != 0 && used_ms != atomic_load(&state->used_stored_ms);
 }
 
 /* Collects at most `most` keys with a last use that is not stored, from bucket *at on. *at: the
@@ -160,9 +162,9 @@ static size_t collect_due(struct keys *keys, struct key_use *uses, size_t most, 
         const struct key_entry *entry = keys->buckets[*at];
         for (; entry != NULL && count < most; entry = entry->next) {
             if (use_is_due(entry)) {
-                key_ref(entry->key);
-                uses[count++] =
-                    (struct key_use){entry->key, atomic_load(&entry->key->used_ms), now_ms};
+                struct key *state = key_state(entry->key);
+                key_ref(state);
+                uses[count++] = (struct key_use){state, atomic_load(&state->used_ms), now_ms};
             }
         }
         if (entry != NULL) {

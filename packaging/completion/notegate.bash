@@ -39,7 +39,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--tool|--rate|--expires|--note|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--tool|--no-tool|--rate|--expires|--note|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -67,8 +67,8 @@ _notegate() {
         words=""
         ;;
     key)
-        options="--space --role --mode --run --tool --rate --expires --note --all --force --json --config --set --listen --data-dir --root --help --version"
-        words="add list revoke"
+        options="--space --role --mode --run --no-run --restore --no-restore --tool --no-tool --rate --expires --note --all --force --json --config --set --listen --data-dir --root --help --version"
+        words="add set pause resume list revoke"
         ;;
     check)
         options="--json --help-config --config --set --listen --data-dir --root --help --version"

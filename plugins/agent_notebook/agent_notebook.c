@@ -278,7 +278,8 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_restore_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+        .flags =
+            NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_RESTORES,
     },
 };
 

@@ -47,8 +47,9 @@ def is_empty(case, failure, response):
 def is_null(case, failure, response):
     """Null for an optional member is "not given": some frameworks send it for each."""
     schema = arguments_of(case)
-    if case.operation.path == "/v1/keys":
-        schema = case.operation.schema.raw_schema["components"]["schemas"]["KeyRequest"]
+    if case.operation.path.startswith("/v1/keys"):
+        name = "KeyRequest" if case.operation.path == "/v1/keys" else "KeyChange"
+        schema = case.operation.schema.raw_schema["components"]["schemas"][name]
     if failure.title != "Schema-violating request accepted" or schema is None or not isinstance(case.body, dict):
         return False
     optional = schema["properties"].keys() - set(schema.get("required", ()))
@@ -64,13 +65,14 @@ def is_meaning(case, failure, response):
 
 def is_elsewhere(case, failure, response):
     """Conditions of the gateway beyond the schema: a key cannot expire before now nor in centuries, or name an agent's
-    own space for another; no
+    own space for another, or a glob that no tool matches, or exclude all its tools; no
     stream goes on after an event that is to come; an idempotency key belongs to one request."""
     if failure.title != "Schema-valid request rejected" or response.status_code not in (400, 422):
         return False
     refused = response.json()
     return (refused.get("code") == "IDEMPOTENCY_KEY_REUSED"
-            or (case.operation.path == "/v1/keys" and refused["message"].startswith(("the expiry ", 'the space "~')))
+            or (case.operation.path.startswith("/v1/keys") and refused["message"].startswith(
+                ("the expiry ", 'the space "~', "no tool matches ", "`no_tools` excludes ")))
             or (case.operation.path == "/v1/events" and "but the last event is" in refused["message"]))
 
 

@@ -100,7 +100,7 @@ class Client:
 
     def rotate(self):
         """A new key; it works; the old one is revoked; it does not work any more."""
-        status, body = self.insist("POST", "/v1/keys", {"agent": self.agent})
+        status, body = self.insist("POST", "/v1/keys", {"agent": self.agent, "restore": True})
         if status is None:
             return
         assert status == 201, (status, body)

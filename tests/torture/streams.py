@@ -105,7 +105,7 @@ class Rig:
 
     def add_keys(self):
         add = {"root": ("--role", "admin"), "reader": ("--role", "reader", "--space", "shared"), "tasker": ()}
-        add.update({agent: () for agent in self.agents})
+        add.update({agent: ("--restore",) for agent in self.agents})
         return {name: self.command("key", "add", name, *options).strip() for name, options in add.items()}
 
     def spawn(self, program, *words):

@@ -26,15 +26,10 @@ extern "C" {
 struct ng_host;
 struct ng_call;
 struct ng_conf;
-struct ng_value;
 struct ng_writer;
-struct ng_draft;
 struct ng_deferred;
 struct ng_later;
 struct ng_listing;
-struct ng_entry;
-struct ng_recall;
-struct ng_timeline;
 struct ng_journal;
 
 /* ---- the caller ---- */
@@ -43,6 +38,9 @@ enum ng_role { NG_ROLE_READER = 1, NG_ROLE_WRITER = 2, NG_ROLE_ADMIN = 3 };
 
 /* Rights that the client gives to its model, in increasing order. */
 enum ng_mode { NG_MODE_ASK = 1, NG_MODE_EDIT = 2, NG_MODE_AGENT = 3 };
+
+/* Beyond role and mode: to take back the work of others (role admin, keys with --restore). */
+enum ng_right { NG_RIGHT_RESTORE = 1 };
 
 /* Set by the server, never from arguments. Borrowed for the call. Read by its size. */
 struct ng_caller {
@@ -62,6 +60,7 @@ struct ng_caller {
     /* The right to run code (NG_EFFECT_RUNS). A tool that runs code only for some arguments
      * fails those calls with NG_ERUN if this is false. */
     bool run;
+    uint64_t rights; /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
 };
 
 /* ---- a call ---- */
@@ -381,7 +380,8 @@ enum ng_tool_flags {
     NG_TOOL_TASK_AFTER_ASKING = 256,
     /* Continues after the client of an HTTP request has disconnected. A cancellation (MCP) and
      * the shutdown of the gateway still cancel it. */
-    NG_TOOL_STAYS = 512
+    NG_TOOL_STAYS = 512,
+    NG_TOOL_RESTORES = 1024 /* needs NG_RIGHT_RESTORE: else not listed, NG_EFORBIDDEN */
 };
 
 /* The default space, if the caller names none. */

@@ -106,6 +106,39 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
 
 /* ---- deleting ---- */
 
+static bool may_restore(const struct ng_caller *caller)
+{
+    return caller->role == NG_ROLE_ADMIN ||
+           (NG_HAS(caller, rights) && (caller->rights & NG_RIGHT_RESTORE) != 0);
+}
+
+/* The caller's own checkpoint, or any with the right to restore. */
+static int checkpoint_may_delete(struct ng_call *call, struct ng_str space, struct ng_str id)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *author = NULL;
+    struct ng_str json = {NULL, 0};
+    if (may_restore(call->caller)) {
+        return NG_OK;
+    }
+    int rc = checkpoint_get(call, space, id, &json);
+    if (rc == NG_OK) {
+        /* Absent in a checkpoint of another program: not the caller's own. */
+        struct ng_str by = checkpoint_text_member(json, "created_by");
+        rc = by.len > 0 ? host->json_parse(call, by, &author) : NG_OK;
+    }
+    if (rc != NG_OK ||
+        (author != NULL && str_equal(host->json_text(author), entry_agent(call)))) {
+        return rc;
+    }
+    host->hint(call, "An admin gives a key that right: notegate key set ID --restore");
+    return ng_fail(
+        call, NG_EFORBIDDEN,
+        "the checkpoint %.*s is another agent's: deleting it needs the role admin or "
+        "a key with the right --restore",
+        (int)id.len, id.data);
+}
+
 int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
 {
     const struct ng_host *host = call->host;
@@ -118,7 +151,10 @@ int checkpoint_delete_run(void *self, struct ng_call *call, struct ng_str args)
     if (!NG_HAS(functions, checkpoint_delete) || functions->checkpoint_delete == NULL) {
         return ng_fail(call, NG_EINVAL, "the journal in use keeps every checkpoint");
     }
-    int rc = checkpoint_intent_needs(call, space, id);
+    int rc = checkpoint_may_delete(call, space, id);
+    if (rc == NG_OK) {
+        rc = checkpoint_intent_needs(call, space, id);
+    }
     if (rc == NG_OK) {
         rc = functions->checkpoint_delete(handle, call, space, id);
     }

@@ -44,7 +44,8 @@ def test_commands_and_options():
         assert sorted(complete(command, "--")) == sorted(options(command)), command
     assert complete("backup", "--fi") == ["--files"]
     assert complete("--config", "/etc/x", "backup", "--fi") == ["--files"]
-    assert complete("key", "") == ["add", "list", "revoke"] and complete("key", "rev") == ["revoke"]
+    assert complete("key", "") == ["add", "set", "pause", "resume", "list", "revoke"]
+    assert complete("key", "rev") == ["revoke"]
     assert complete("key", "add", "") == []
 
 

@@ -221,7 +221,8 @@ def test_keys_over_rest(team):
     key = body.pop("key")
     assert KEY.match(key) and body["id"] == key_id(key)
     assert body | {"created": ""} == {
-        "id": key_id(key), "agent": "zoe", "role": "reader", "mode": "edit", "run": False, "spaces": ["~zoe", "team"],
+        "id": key_id(key), "agent": "zoe", "role": "reader", "mode": "edit", "run": False, "restore": False, "paused": False,
+        "spaces": ["~zoe", "team"],
         "tools": ["notebook"], "rate": 0.5, "created": "", "expires": "2099-02-01T00:00:00Z", "state": "live",
         "made_by": f"agent admin-agent ({key_id(team.admin)})"}
     assert team.client.get(f"/v1/keys/{body['id']}", headers=admin).json() == body

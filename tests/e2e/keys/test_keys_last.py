@@ -15,8 +15,8 @@ from conftest import Gateway, eventually
 from keys_support import PLUGINS, READ, add, bearer, key_id, mcp, notegate, refused, rest_call
 
 OWNER = f"unix user {pwd.getpwuid(os.getuid()).pw_name} ({os.getuid()})"
-TITLES = ["ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE", "CREATED", "LAST USED", "MADE BY",
-          "NOTE"]
+TITLES = ["ID", "AGENT", "ROLE", "MODE", "RUN", "RESTORE", "SPACES", "TOOLS", "EXCEPT", "RATE", "EXPIRES", "STATE",
+          "CREATED", "LAST USED", "MADE BY", "NOTE"]
 
 
 def table(data_dir, *options):

@@ -149,7 +149,7 @@ def test_rate(start):
 
 def table(done):
     lines = done.stdout.splitlines()
-    columns = ["ID", "AGENT", "ROLE", "MODE", "RUN", "SPACES", "TOOLS", "RATE", "EXPIRES", "STATE"]
+    columns = ["ID", "AGENT", "ROLE", "MODE", "RUN", "RESTORE", "SPACES", "TOOLS", "EXCEPT", "RATE", "EXPIRES", "STATE"]
     assert lines[0].split()[:len(columns)] == columns
     return [line.split()[:len(columns)] for line in lines[1:]]
 
@@ -168,10 +168,10 @@ def test_the_command(start, tmp_path, running):
     bob = key_id(add(data_dir, "bob", "--run"))
     rows = table(notegate(data_dir, "key", "list"))
     assert rows == [
-        [key_id(first.stdout.strip()), "ada", "reader", "ask", "no", "team", "notebook", "5/s",
+        [key_id(first.stdout.strip()), "ada", "reader", "ask", "no", "no", "team", "notebook", "-", "5/s",
          "2099-01-01T00:00:00Z", "live"],
-        [second["id"], "ada", "writer", "agent", "no", "~ada,shared", "all", "6/min", "never", "live"],
-        [bob, "bob", "writer", "agent", "yes", "~bob,shared", "all", "-", "never", "live"]]
+        [second["id"], "ada", "writer", "agent", "no", "no", "~ada,shared", "all", "-", "6/min", "never", "live"],
+        [bob, "bob", "writer", "agent", "yes", "no", "~bob,shared", "all", "-", "-", "never", "live"]]
     wrong = notegate(data_dir, "key", "revoke", "bop")
     assert wrong.returncode == 1 and 'did you mean "bob"' in wrong.stderr
     both = notegate(data_dir, "key", "revoke", "ada")
@@ -219,7 +219,7 @@ def test_the_command_reads_many_keys(start, tmp_path, running):
 
 
 @pytest.mark.parametrize("words,says", [
-    (["key"], "needs"), (["key", "ad", "x"], "add, list or revoke"), (["key", "add"], "needs a name"),
+    (["key"], "needs"), (["key", "ad", "x"], "add, set, pause, resume, list or revoke"), (["key", "add"], "needs a name"),
     (["key", "add", "a", "b"], "unexpected argument"), (["key", "add", "a b"], "agent name"),
     (["key", "add", "a", "--role", "king"], "reader, writer or admin"), (["key", "add", "a", "--mode", "x"], "mode"),
     (["key", "add", "a", "--rate", "x"], "rate"), (["key", "add", "a", "--expires", "x"], "expiry"),

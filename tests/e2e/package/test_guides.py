@@ -483,3 +483,29 @@ def test_rights_in_words(rights):
         assert code(gateway.client.post("/v1/reload", headers={"Authorization": f"Bearer {keys[role]}"})) == "FORBIDDEN"
     listed = gateway.client.post("/v1/keys", headers=admin, json={"agent": "l", "role": "admin", "tools": ["notebook"]})
     assert code(gateway.client.get("/v1/keys", headers={"Authorization": f"Bearer {listed.json()['key']}"})) == "FORBIDDEN"
+
+
+def test_changing_a_key(start, tmp_path):
+    gateway = start()
+    shell, curl = blocks(RIGHTS, "sh")
+    own = {"PATH": f"{os.path.dirname(binary())}:{os.environ['PATH']}", "NOTEGATE_DATA_DIR": str(gateway.data_dir)}
+
+    def run(text, **more):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], capture_output=True, text=True, cwd=tmp_path,
+                              timeout=TIMEOUT, env={**environment(), **own, **more})
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    first, *changes = shell.strip().splitlines()
+    key = run(first).strip()
+    headers = {"Authorization": f"Bearer {key}"}
+    tools = {tool["name"] for tool in gateway.client.get("/v1/tools", headers=headers).json()["tools"]}
+    assert "notebook_create" in tools and not tools & {"notebook_delete", "checkpoint_restore", "memory_log"}
+    said = run("\n".join(changes)).split()
+    assert [said[0], said[4], said[8], said[12]] == ["changed", "changed", "paused", "resumed"]
+    tools = {tool["name"] for tool in gateway.client.get("/v1/tools", headers=headers).json()["tools"]}
+    assert {"notebook_delete", "checkpoint_restore"} <= tools
+    admin = run("notegate key add root --role admin").strip()
+    changed = json.loads(run(curl, NOTEGATE_URL=gateway.url, ID=key.split("_")[1], NOTEGATE_KEY=admin))
+    assert changed["paused"] is True and "expires" not in changed and changed["note"] == "edits the handbook"
+    assert gateway.client.get("/v1/tools", headers=headers).status_code == 401

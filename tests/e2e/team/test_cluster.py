@@ -335,6 +335,50 @@ def test_keys_hold_everywhere(cluster):
         eventually(lambda: gateway.client.get("/v1/tools", headers=key).status_code == 401, PATIENCE, "the revocation")
 
 
+def test_changes_of_keys_hold_everywhere(cluster):
+    """A key is changed at one gateway after the other; two admins change it at the same time, each at one of their own."""
+    locals_ = [httpx.Client(transport=httpx.HTTPTransport(uds=cluster[number].socket_path), base_url="http://localhost",
+                            timeout=PATIENCE) for number in range(GATEWAYS)]
+    kept, made = (locals_[0].post("/v1/keys", json={"agent": name}).json() for name in ("kept", "someone"))
+    headers = {"Authorization": "Bearer " + made["key"]}
+
+    def change(number, **members):
+        answer = locals_[number].patch("/v1/keys/" + made["id"], json=members)
+        assert answer.status_code == 200, answer.text
+
+    def everywhere(what, holds):
+        for number in range(GATEWAYS):
+            eventually(lambda number=number: holds(number), PATIENCE, what)
+
+    def status(number):
+        return cluster[number].client.get("/v1/tools", headers=headers).status_code
+
+    def one_of(number):
+        keys = locals_[number].get("/v1/keys", params={"name": made["id"]}).json()["keys"]
+        return keys[0] if keys else {}
+
+    everywhere("the key", lambda number: status(number) == 200)
+    with Stream(f"{cluster[1].url}/v1/events", headers=headers) as stream:
+        change(0, paused=True)
+        everywhere("the pause", lambda number: status(number) == 401)
+        assert [event.json()["reason"] for event in stream.rest()] == ["key_paused"]
+    change(1, paused=False)
+    everywhere("the end of the pause", lambda number: status(number) == 200)
+    with Stream(f"{cluster[0].url}/v1/events", headers=headers) as stream:
+        change(2, role="reader", no_tools=["memory_*"])
+        assert [event.json()["reason"] for event in stream.rest()] == ["key_changed"]
+    everywhere("the role", lambda number: cluster[number].call("memory_log", {"content": "x", "source": "note"},
+                                                               headers).json()["code"] == "FORBIDDEN")
+    with concurrent.futures.ThreadPoolExecutor(GATEWAYS) as pool:
+        for number in range(5):
+            wanted = [{"note": f"round {number}"}, {"rate": number + 1}, {"spaces": ["shared", f"team{number}"]}]
+            list(pool.map(lambda at: change(at, **wanted[at]), range(GATEWAYS)))
+            whole_key = {name: value for members in wanted for name, value in members.items()}
+            everywhere("all members", lambda at, whole_key=whole_key: whole_key.items() <= one_of(at).items())
+    for one in (made, kept):
+        assert locals_[0].delete(f"/v1/keys/{one['id']}?force=true").status_code == 200
+
+
 @pytest.mark.long
 def test_the_last_two_keys_at_two_gateways(cluster):
     """Each revokes another one at the same time: one key stays."""
