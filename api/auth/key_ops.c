@@ -128,12 +128,7 @@ static void reply_once(struct call *call, const struct key *key, const struct ke
     }
     key_print(key, writer);
     if (made != NULL && made->space_count > 0) {
-        json_name(writer, "new_spaces");
-        json_array(writer);
-        for (size_t i = 0; i < made->space_count; i++) {
-            json_string(writer, made->spaces[i]);
-        }
-        json_end(writer);
+        json_member_strings(writer, "new_spaces", made->spaces, made->space_count);
     }
     json_end(writer);
 }

@@ -193,17 +193,6 @@ static bool whoami_runs(const struct ng_caller *caller)
 
 /* ---- as JSON ---- */
 
-static void whoami_write_texts(struct ng_writer *writer, const char *name,
-                               const struct ng_str *texts, size_t count)
-{
-    json_name(writer, name);
-    json_array(writer);
-    for (size_t i = 0; i < count; i++) {
-        json_string(writer, texts[i]);
-    }
-    json_end(writer);
-}
-
 static void whoami_write_key(struct ng_writer *writer, const struct key *key)
 {
     json_member_cstring(writer, "auth", key != NULL ? "key" : "local");
@@ -221,10 +210,10 @@ static void whoami_write_key(struct ng_writer *writer, const struct key *key)
     }
     json_end(writer);
     if (key->tool_count > 0) {
-        whoami_write_texts(writer, "tools", key->tools, key->tool_count);
+        json_member_strings(writer, "tools", key->tools, key->tool_count);
     }
     if (key->no_tool_count > 0) {
-        whoami_write_texts(writer, "no_tools", key->no_tools, key->no_tool_count);
+        json_member_strings(writer, "no_tools", key->no_tools, key->no_tool_count);
     }
 }
 
@@ -284,9 +273,9 @@ static void whoami_write(struct ng_writer *writer, const struct whoami *me)
     json_member_cstring(writer, "mode", key_mode_name(caller->mode));
     json_member_bool(writer, "run", whoami_runs(caller));
     whoami_write_key(writer, me->call->key);
-    whoami_write_texts(writer, "spaces", me->spaces, me->space_count);
+    json_member_strings(writer, "spaces", me->spaces, me->space_count);
     json_member_string(writer, "default_space", caller->space);
-    whoami_write_texts(writer, "roots", me->roots, me->root_count);
+    json_member_strings(writer, "roots", me->roots, me->root_count);
     whoami_write_notes(writer, me);
     json_member_cstring(writer, "version", is_admin ? build_version() : NOTEGATE_VERSION);
     json_member_int(writer, "seq",

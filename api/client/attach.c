@@ -174,10 +174,9 @@ static int attach_check_passed(struct attach *attach)
 }
 
 /*
- * A mistyped directory, or the one of another user, must not become an empty store that is in
- * order and backed up: no store that this command itself would make is good enough for it.
- * Where the documents are elsewhere, the directory is only a place for the lock; an empty one
- * is refused when it is open.
+ * Does the data directory have a store? A command that needs data refuses a directory without
+ * one: a mistyped name must not make an empty store, which would then be verified and backed up.
+ * Other backends keep no documents in the directory; attach_is_empty() checks them once open.
  */
 static bool attach_has_data(const struct attach *attach)
 {

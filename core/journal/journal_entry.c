@@ -50,12 +50,7 @@ void journal_entry_write(struct ng_writer *writer, const struct ng_entry *entry)
     journal_write_text(writer, "status", entry->status);
     journal_write_number(writer, "version", entry->version);
     journal_write_text(writer, "source", entry->source);
-    json_name(writer, "tags");
-    json_array(writer);
-    for (size_t i = 0; i < entry->tag_count; i++) {
-        json_string(writer, entry->tags[i]);
-    }
-    json_end(writer);
+    json_member_strings(writer, "tags", entry->tags, entry->tag_count);
     json_name(writer, "score");
     json_number(writer, entry->score);
     if (entry->data.data != NULL) {

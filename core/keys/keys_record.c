@@ -119,17 +119,6 @@ static void write_text(struct ng_writer *writer, const char *name, struct ng_str
     }
 }
 
-static void write_texts(struct ng_writer *writer, const char *name, const struct ng_str *texts,
-                        size_t count)
-{
-    json_name(writer, name);
-    json_array(writer);
-    for (size_t i = 0; i < count; i++) {
-        json_string(writer, texts[i]);
-    }
-    json_end(writer);
-}
-
 /* The members that the document and the listing have in common. */
 static void write_common(struct ng_writer *writer, const struct key *key)
 {
@@ -137,7 +126,7 @@ static void write_common(struct ng_writer *writer, const struct key *key)
     json_member_cstring(writer, "mode", key_mode_name(key->mode));
     json_member_bool(writer, "run", key->run);
     json_member_bool(writer, "restore", key->restore);
-    write_texts(writer, "spaces", key->spaces, key->space_count);
+    json_member_strings(writer, "spaces", key->spaces, key->space_count);
 }
 
 static void write_tools(struct ng_writer *writer, const struct key *key)
@@ -159,8 +148,8 @@ static void write_tools(struct ng_writer *writer, const struct key *key)
     }
     json_end(writer);
     if (globs) {
-        write_texts(writer, "allow_tools", key->tools, key->tool_count);
-        write_texts(writer, "no_tools", key->no_tools, key->no_tool_count);
+        json_member_strings(writer, "allow_tools", key->tools, key->tool_count);
+        json_member_strings(writer, "no_tools", key->no_tools, key->no_tool_count);
     }
 }
 
@@ -379,10 +368,10 @@ void key_print(const struct key *key, struct ng_writer *writer)
     json_member_string(writer, "agent", key->agent);
     write_common(writer, key);
     if (key->tool_count > 0) {
-        write_texts(writer, "tools", key->tools, key->tool_count);
+        json_member_strings(writer, "tools", key->tools, key->tool_count);
     }
     if (key->no_tool_count > 0) {
-        write_texts(writer, "no_tools", key->no_tools, key->no_tool_count);
+        json_member_strings(writer, "no_tools", key->no_tools, key->no_tool_count);
     }
     if (key->rate > 0) {
         json_name(writer, "rate");

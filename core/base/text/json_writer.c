@@ -147,6 +147,17 @@ void json_raw(struct ng_writer *writer, struct ng_str json)
     }
 }
 
+void json_member_strings(struct ng_writer *writer, const char *name, const struct ng_str *texts,
+                         size_t count)
+{
+    json_name(writer, name);
+    json_array(writer);
+    for (size_t i = 0; i < count; i++) {
+        json_string(writer, texts[i]);
+    }
+    json_end(writer);
+}
+
 void json_int(struct ng_writer *writer, int64_t number)
 {
     char text[NUMBER_TEXT_MAX];

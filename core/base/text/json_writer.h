@@ -56,6 +56,9 @@ static inline void json_member_bool(struct ng_writer *writer, const char *name, 
     json_name(writer, name);
     json_bool(writer, value);
 }
+/* An array of strings. */
+void json_member_strings(struct ng_writer *writer, const char *name, const struct ng_str *texts,
+                         size_t count);
 /* Before and behind a value that the caller writes into writer->buf itself. begin: false where
  * no value may stand, or the buffer has failed. */
 bool json_value_begin(struct ng_writer *writer);
