@@ -175,8 +175,9 @@ static int attach_check_passed(struct attach *attach)
 
 /*
  * Does the data directory have a store? A command that needs data refuses a directory without
- * one: a mistyped name must not make an empty store, which would then be verified and backed up.
- * Other backends keep no documents in the directory; attach_is_empty() checks them once open.
+ * one: a mistyped name must not make an empty store, which would then be verified and backed
+ * up. Other backends keep no documents in the directory; attach_is_empty() checks them once
+ * open.
  */
 static bool attach_has_data(const struct attach *attach)
 {
@@ -438,13 +439,16 @@ int attach_describe(struct attach *attach, struct gateway **ret)
     return rc;
 }
 
-/* With its plugins started, so that it tells what a serving gateway tells. */
-static int attach_open_own(struct command_line *line, struct attach *attach)
+int attach_open_own(struct command_line *line, struct attach *attach, struct gateway **ret)
 {
     struct buf error;
     buf_init(&error, ATTACH_ERROR_MAX);
-    int rc =
-        gateway_open(attach->config, GATEWAY_FULL, COMMAND_WAIT_MS, &attach->gateway, &error);
+    int rc = gateway_open(attach->config, GATEWAY_FULL, COMMAND_WAIT_MS, ret, &error);
+    if (rc != NG_OK) {
+        command_error("a gateway of this configuration does not start; its modules alone are "
+                      "asked: %s",
+                      buf_cstr(&error));
+    }
     buf_done(&error);
     if (rc == NG_OK) {
         attach->config = NULL;
@@ -455,7 +459,7 @@ static int attach_open_own(struct command_line *line, struct attach *attach)
     if (command_config(line, &attach->config) != COMMAND_OK) {
         return rc;
     }
-    return attach_describe(attach, &attach->gateway);
+    return attach_describe(attach, ret);
 }
 
 int attach_look(struct command_line *line, struct attach *ret)
@@ -468,7 +472,8 @@ int attach_look(struct command_line *line, struct attach *ret)
     if (running) {
         return attach_refuse_unused(line, ret);
     }
-    rc = attach_is_own(ret) ? attach_open_own(line, ret) : attach_describe(ret, &ret->gateway);
+    rc = attach_is_own(ret) ? attach_open_own(line, ret, &ret->gateway)
+                            : attach_describe(ret, &ret->gateway);
     if (rc != NG_OK) {
         attach_done(ret);
     }

@@ -40,6 +40,10 @@ int attach_find(struct command_line *line, struct attach *ret, bool *ret_running
  * cannot be had or would have to be made, the gateway is only described. COMMAND_USAGE too: an
  * option that a running gateway would not follow. */
 int attach_look(struct command_line *line, struct attach *ret);
+/* Opens a gateway of the configuration with its plugins started, so that it answers as a
+ * serving one. If it does not start, a message says why, and *ret is as of attach_describe().
+ */
+int attach_open_own(struct command_line *line, struct attach *attach, struct gateway **ret);
 /* Opens what the configuration and the modules' descriptors tell, without any data: the
  * configuration passes to it. NG_OK, or the failure after a message. */
 int attach_describe(struct attach *attach, struct gateway **ret);

@@ -2,6 +2,7 @@
 /* command_line.c - messages of commands on stderr, and the configuration of a command. */
 #include "command_line.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,24 @@ int command_flush(FILE *stream)
         return NG_OK;
     }
     return NG_EFAILED;
+}
+
+/* Has the reader of the pipe left, as `head` does? It knows. */
+static bool command_reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+int command_end_output(int code)
+{
+    if (command_flush(stdout) == NG_OK || code != COMMAND_OK) {
+        return code;
+    }
+    if (!command_reader_left()) {
+        command_error("cannot write to the standard output: it is full or closed");
+    }
+    return COMMAND_FAILED;
 }
 
 struct ng_str command_call_message(const struct call *call)

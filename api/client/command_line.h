@@ -111,6 +111,8 @@ int command_put(FILE *stream, struct ng_str text);
 /* The same with a line feed. */
 int command_put_line(FILE *stream, struct ng_str text);
 int command_flush(FILE *stream);
+/* Flushes stdout at the end of a command: its exit code, or COMMAND_FAILED after a message. */
+int command_end_output(int code);
 
 /* The message of a failed call, or of a failed step with it. */
 struct ng_str command_call_message(const struct call *call);

@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/client/attach.h"
+#include "api/check/check.h"
+#include "api/client/trial.h"
 #include "api/http/http_transport.h"
 #include "api/listen/http_tls.h"
 #include "command_user.h"
@@ -28,50 +29,11 @@
 #include "core/store/disk.h"
 #include "core/store/store.h"
 
-#define CHECK_ERROR_MAX ((size_t)64 * 1024)
+#define CHECK_PATH_MAX 4096
 #define CHECK_HELP_MAX ((size_t)4 * 1024 * 1024)
-#define CHECK_KEYS_MAX ((size_t)256 * 1024 * 1024)
 #define CHECK_OUT_MAX ((size_t)16 * 1024 * 1024)
 /* A write of a few documents. */
 #define CHECK_WRITE_BYTES ((size_t)64 * 1024)
-
-struct check {
-    struct command_line *line;
-    struct attach attach;
-    struct gateway *described; /* with modules and configuration only */
-    bool running;              /* a gateway serves the data directory */
-    bool failed;
-    bool colours;
-    struct buf out; /* with --json */
-    struct ng_writer writer;
-};
-
-__attribute__((format(printf, 4, 5))) static void
-check_line(struct check *check, bool ok, const char *what, const char *format, ...)
-{
-    struct buf text;
-    va_list args;
-    buf_init(&text, CHECK_ERROR_MAX);
-    va_start(args, format);
-    buf_vprintf(&text, format, args);
-    va_end(args);
-    bool whole = text.rc != NG_EINTERNAL;
-    ok = ok && whole;
-    const char *told = whole ? buf_cstr(&text) : "out of memory for the report";
-    check->failed = check->failed || !ok;
-    if (line_has(check->line, LINE_JSON)) {
-        json_object(&check->writer);
-        json_member_cstring(&check->writer, "check", what);
-        json_member_bool(&check->writer, "ok", ok);
-        json_member_cstring(&check->writer, "message", told);
-        json_end(&check->writer);
-    } else {
-        static const char *const colours[] = {"\033[31m", "\033[32m"};
-        printf("%s%-6s%s %s: %s\n", text_if(check->colours, colours[ok]), ok ? "ok" : "failed",
-               text_if(check->colours, "\033[0m"), what, told);
-    }
-    buf_done(&text);
-}
 
 /* ---- what needs no data directory ---- */
 
@@ -251,6 +213,33 @@ static void check_permissions(struct check *check, const char *what, const char 
     }
 }
 
+/* The folder that a start makes the missing data directory in: the nearest one that is there.
+ */
+static void check_folder_above(const char *dir, char above[CHECK_PATH_MAX])
+{
+    int len = snprintf(above, CHECK_PATH_MAX, "%s", dir);
+    while (len > 0 && access(above, F_OK) != 0 && errno == ENOENT) {
+        while (len > 0 && above[--len] != '/') {
+        }
+        above[len] = '\0';
+    }
+    if (len == 0) {
+        (void)snprintf(above, CHECK_PATH_MAX, "%s", dir[0] == '/' ? "/" : ".");
+    }
+}
+
+/* Looking makes nothing, so the folder above tells whether a start can make it. */
+static void check_missing_data_dir(struct check *check, const char *dir)
+{
+    char above[CHECK_PATH_MAX];
+    check_folder_above(dir, above);
+    bool can = access(above, W_OK | X_OK) == 0;
+    check_line(check, can, "data directory",
+               can ? "%s does not exist yet"
+                   : "%s cannot be made by user %ld; choose another with --data-dir",
+               dir, (long)geteuid());
+}
+
 /* Other users must not read what agents keep. Of a gateway that serves it, only the mode
  * counts: root may ask, too. */
 static void check_data_dir(struct check *check)
@@ -270,32 +259,9 @@ static void check_data_dir(struct check *check)
         check_line(check, true, "data directory", "%s, mode %04o", dir,
                    (unsigned)(info.st_mode & 0777));
     } else {
-        check_line(check, true, "data directory", "%s does not exist yet", dir);
+        check_missing_data_dir(check, dir);
     }
     buf_done(&error);
-}
-
-/* As the gateway that serves lists them. */
-static void check_served_runners(struct check *check)
-{
-    struct attach_answer answer;
-    struct client_request request = {.method = "GET", .path = "/v1/keys?all=true"};
-    struct arena arena;
-    struct buf text;
-    const struct ng_value *body = NULL;
-    arena_init(&arena, CHECK_KEYS_MAX);
-    buf_init(&text, CHECK_ERROR_MAX);
-    struct stat info;
-    uid_t user = stat(check->attach.data_dir, &info) == 0 ? info.st_uid : geteuid();
-    bool told =
-        attach_request(&check->attach, &request, &answer) == NG_OK && answer.status == 200 &&
-        json_parse(&arena, buf_str(&answer.body), JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK &&
-        keys_listed_runners(&arena, json_get(body, "keys"), user, &text) == NG_OK;
-    check_line(check, told, "run code", "%s",
-               told ? buf_cstr(&text) : "the gateway does not show its keys");
-    attach_answer_done(&answer);
-    buf_done(&text);
-    arena_done(&arena);
 }
 
 static void check_runners(struct check *check, struct gateway *gateway, struct call *call)
@@ -378,30 +344,13 @@ static void check_values(struct check *check, const struct config *config)
     buf_done(&error);
 }
 
-static void check_running(struct check *check)
-{
-    struct attach_answer answer;
-    struct client_request request = {.method = "GET", .path = "/readyz"};
-    if (attach_request(&check->attach, &request, &answer) != NG_OK) {
-        check_line(check, false, "gateway",
-                   "a process holds the data directory but does not answer");
-    } else {
-        struct ng_str body = buf_str(&answer.body);
-        while (body.len > 0 && body.data[body.len - 1] == '\n') {
-            body.len--;
-        }
-        check_line(check, answer.status == 200, "gateway", "serving; %.*s", (int)body.len,
-                   body.data);
-    }
-    attach_answer_done(&answer);
-}
-
 /* Is it apart from the gateway's own files? Missing folders are reported below.
  */
 static bool check_root(struct check *check, struct gateway *gateway, struct ng_str root)
 {
+    bool is_made = access(check->attach.data_dir, F_OK) == 0;
     const struct files_own own = {
-        .data_dir = check->attach.data_dir,
+        .data_dir = is_made ? check->attach.data_dir : NULL,
         .config_file = ng_str_of(config_file(gateway->config)),
         .tls_key = config_text(gateway->config, "tls.key"),
     };
@@ -416,6 +365,31 @@ static bool check_root(struct check *check, struct gateway *gateway, struct ng_s
     }
     call_unref(call);
     return rc != NG_EINVAL;
+}
+
+/* Of a data directory that is not made yet, which no file service can compare. */
+static bool check_root_holds(struct check *check, const char *root)
+{
+    const char *dir = check->attach.data_dir;
+    char above[CHECK_PATH_MAX];
+    if (access(dir, F_OK) == 0) {
+        return false;
+    }
+    check_folder_above(dir, above);
+    char *outer = realpath(root, NULL);
+    char *inner = realpath(above, NULL);
+    size_t len = outer != NULL ? strlen(outer) : 0;
+    bool holds = inner != NULL && len > 0 && strncmp(inner, outer, len) == 0 &&
+                 (len == 1 || inner[len] == '/' || inner[len] == '\0');
+    free(outer);
+    free(inner);
+    if (holds) {
+        check_line(check, false, "root",
+                   "The root %s holds the data directory %s. Choose a separate folder, or move "
+                   "the data directory.",
+                   root, dir);
+    }
+    return holds;
 }
 
 /* All of them, whatever space they belong to: so not by way of the file service. */
@@ -437,10 +411,10 @@ static void check_roots(struct check *check, struct gateway *gateway)
             skip = (size_t)(slash - roots[i].data);
         }
         buf_init(&path, CHECK_ERROR_MAX);
-        if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) == NG_OK) {
-            check_permissions(check, "root", buf_cstr(&path), !named);
-        } else {
+        if (buf_add(&path, roots[i].data + skip, roots[i].len - skip) != NG_OK) {
             check_line(check, false, "root", "out of memory for its path");
+        } else if (!check_root_holds(check, buf_cstr(&path))) {
+            check_permissions(check, "root", buf_cstr(&path), !named);
         }
         buf_done(&path);
     }
@@ -500,7 +474,8 @@ static void check_health(struct check *check, struct gateway *gateway, struct ca
     }
 }
 
-static void check_open(struct check *check)
+/* With the store of the data directory, or in a trial. */
+static void check_open(struct check *check, bool is_trial)
 {
     struct gateway *gateway = NULL;
     struct buf error;
@@ -511,7 +486,8 @@ static void check_open(struct check *check)
         check_line(check, false, "gateway", "%s", buf_cstr(&error));
     } else {
         check->attach.config = NULL;
-        check_line(check, true, "gateway", "it starts");
+        check_line(check, true, "gateway", "it starts%s",
+                   text_if(is_trial, ", tried with an empty data directory, which is gone"));
         check_listen(check, gateway); /* a public address needs a key */
         check_line(check, true, "keys", "%zu in force", keys_count(gateway->keys));
         struct call *call = call_new(gateway);
@@ -523,7 +499,7 @@ static void check_open(struct check *check)
             check_line(check, false, "documents", "out of memory for asking them");
         }
         call_unref(call);
-        if (!config_is_set(gateway->config, "roots")) {
+        if (!is_trial && !config_is_set(gateway->config, "roots")) {
             check_roots(check, gateway); /* the default was just made */
         }
     }
@@ -531,23 +507,48 @@ static void check_open(struct check *check)
     buf_done(&error);
 }
 
-static void check_all(struct check *check)
+static int check_end(struct check *check)
+{
+    if (line_has(check->line, LINE_JSON)) {
+        json_end(&check->writer);
+        json_member_bool(&check->writer, "ok", !check->failed);
+        json_end(&check->writer);
+        (void)command_put_line(stdout, buf_str(&check->out));
+    }
+    return check->failed ? COMMAND_FAILED : COMMAND_OK;
+}
+
+/* The child of a trial: the rest of the report, and its end. */
+static int check_trial(void *user, const char *dir)
+{
+    struct check *check = user;
+    config_free(check->attach.config);
+    check->attach.config = NULL;
+    if (trial_config(check->line, dir, false, &check->attach.config) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    check_open(check, true);
+    return check_end(check);
+}
+
+/* True: the gateway could start, and a start is to be tried. */
+static bool check_parts(struct check *check)
 {
     if (!check_describe(check)) {
         check->failed = true;
-        return;
+        return false;
     }
     if (attach_find(check->line, &check->attach, &check->running) != COMMAND_OK) {
         check->failed = true;
-        gateway_close(check->described);
-        return;
+        return false;
     }
     check_data_dir(check);
     check_space(check);
     if (!check->running) {
         (void)attach_check_owner(&check->attach); /* tells how it is run as the right user */
     }
-    if (check->running || config_is_set(check->described->config, "roots")) {
+    if (check->running || config_is_set(check->described->config, "roots") ||
+        !attach_is_own(&check->attach)) {
         check_roots(check, check->described);
     }
     check_values(check, check->described->config);
@@ -555,20 +556,16 @@ static void check_all(struct check *check)
     if (!opens) {
         check_listen(check, check->described);
     }
-    bool runs = keys_run_matters(check->described);
-    gateway_close(check->described);
     if (check->running) {
         check_running(check);
         check_line(check, true, "start",
                    "not tried, because a running gateway holds the data directory: databases "
                    "and views of another configuration are checked when it starts");
-        if (runs) {
-            check_served_runners(check);
+        if (keys_run_matters(check->described)) {
+            check_running_runners(check);
         }
-    } else if (opens) {
-        check_open(check);
     }
-    attach_done(&check->attach);
+    return opens;
 }
 
 int command_check(struct command_line *line)
@@ -576,7 +573,9 @@ int command_check(struct command_line *line)
     if (line_has(line, LINE_HELP_CONFIG)) {
         return check_help_config(line);
     }
-    struct check check = {.line = line, .colours = command_colours(stdout)};
+    struct check check = {
+        .line = line, .colours = command_colours(stdout), .attach = {.dir_fd = -1}};
+    int rc = COMMAND_OK;
     buf_init(&check.out, CHECK_OUT_MAX);
     json_writer_init(&check.writer, &check.out);
     if (line_has(line, LINE_JSON)) {
@@ -584,16 +583,17 @@ int command_check(struct command_line *line)
         json_name(&check.writer, "checks");
         json_array(&check.writer);
     }
-    check_all(&check);
-    if (line_has(line, LINE_JSON)) {
-        json_end(&check.writer);
-        json_member_bool(&check.writer, "ok", !check.failed);
-        json_end(&check.writer);
-        (void)command_put_line(stdout, buf_str(&check.out));
+    bool opens = check_parts(&check);
+    gateway_close(check.described);
+    if (opens && !attach_is_own(&check.attach)) {
+        rc = trial_run(NULL, "notegate-check", check_trial, &check);
+    } else {
+        if (opens) {
+            check_open(&check, false);
+        }
+        rc = check_end(&check);
     }
+    attach_done(&check.attach);
     buf_done(&check.out);
-    if (check.failed) {
-        return COMMAND_FAILED;
-    }
-    return COMMAND_OK;
+    return rc;
 }

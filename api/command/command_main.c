@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* command_main.c - reads the command line and runs the command that it names. */
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "api/base/build_info.h"
 #include "commands.h"
 #include "core/fault/crash.h"
-
-/* Has the reader of the pipe left, as `head` does? It knows. */
-static bool reader_left(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
-}
 
 int command_main(int argc, char **argv)
 {
@@ -41,12 +32,7 @@ int command_main(int argc, char **argv)
         } else {
             rc = line.command->run(&line);
         }
-        if (command_flush(stdout) != NG_OK && rc == COMMAND_OK) {
-            if (!reader_left()) {
-                command_error("cannot write to the standard output: it is full or closed");
-            }
-            rc = COMMAND_FAILED;
-        }
+        rc = command_end_output(rc);
     }
     command_line_done(&line);
     return rc;

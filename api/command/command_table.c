@@ -57,8 +57,9 @@ const struct command command_table[] = {
         .details = "Lists the tools that can be called now, as a gateway with this "
                    "configuration lists them: without tools of plugins that are not set up, "
                    "and without tools for an attached notebook while none is attached. If this "
-                   "user has no data directory yet, or it cannot be opened, lists all tools of "
-                   "the modules and creates nothing.\n\nOn a terminal the tools are listed by "
+                   "user has no store yet, tries it with a temporary one in memory, and makes "
+                   "none. If such a gateway does not start, says so and lists all tools of the "
+                   "modules.\n\nOn a terminal the tools are listed by "
                    "plugin. Elsewhere, and with --format or --json, their definitions are "
                    "printed in the format of MCP or of a model vendor's API, ready to paste. "
                    "With TOOL, shows the arguments of that tool, with types and an example.",
@@ -112,8 +113,12 @@ const struct command command_table[] = {
         .name = "check",
         .words = "",
         .summary = "Check configuration, modules, backends and permissions",
-        .details = "Prints one line per check; exit code 1 if one of them fails. Changes "
-                   "nothing, except that it creates a missing data directory.",
+        .details =
+            "Prints one line per check; exit code 1 if one of them fails. Makes no "
+            "store: without one a start is tried with a temporary data directory. Beside "
+            "a running gateway, prints one `difference` line for each key whose value "
+            "in that gateway differs from the one that this command read, with both "
+            "sources; they are no failure.",
         .options = OPTION_CONFIG | OPTION_JSON | OPTION_HELP_CONFIG,
         .run = command_check,
     },

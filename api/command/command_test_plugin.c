@@ -2,15 +2,12 @@
 /* command_test_plugin.c - notegate test-plugin: cases of a plugin in a gateway of their own. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/cases/cases.h"
+#include "api/client/trial.h"
 #include "commands.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -20,19 +17,13 @@
 #include "core/gateway/gateway_open.h"
 
 #define TEST_PLUGIN_ERROR_MAX ((size_t)64 * 1024)
-#define TEST_PLUGIN_PATH_MAX 4096
 /* At the end: for a call that was answered before its tool came back. */
 #define TEST_PLUGIN_DRAIN_MS 5000
-/* Folders that are open at a time while the data directory is removed. */
-#define TEST_PLUGIN_FOLDERS 16
-/* Exit code of the child if all cases passed: a plugin that calls exit(0) has not passed. */
-#define TEST_PLUGIN_PASSED 100
 
 struct plugin_test {
     struct command_line *line;
     struct cases cases;
-    FILE *out;                      /* the report */
-    char dir[TEST_PLUGIN_PATH_MAX]; /* the data directory */
+    FILE *out; /* the report */
 };
 
 /* ---- the configuration ---- */
@@ -62,12 +53,11 @@ static struct ng_str test_plugin_list(struct command_line *line)
 }
 
 /* Neither file nor environment: the cases mean the same on each machine. */
-static int test_plugin_configure(struct plugin_test *test, struct config **ret,
-                                 struct buf *error)
+static int test_plugin_configure(struct command_line *line, const char *dir,
+                                 struct config **ret, struct buf *error)
 {
-    struct command_line *line = test->line;
     struct ng_str own[] = {
-        arena_printf(&line->arena, "data_dir=%s", test->dir),
+        arena_printf(&line->arena, "data_dir=%s", dir),
         test_plugin_list(line),
     };
     struct config_input input = {.no_file = true, .sets = line->sets};
@@ -162,8 +152,9 @@ static int test_plugin_open_report(struct plugin_test *test)
 }
 
 /* The child: the whole gateway. enum command_exit. */
-static int test_plugin_child(struct plugin_test *test)
+static int test_plugin_child(void *user, const char *dir)
 {
+    struct plugin_test *test = user;
     struct config *config = NULL;
     struct gateway *gateway = NULL;
     struct buf error;
@@ -172,7 +163,7 @@ static int test_plugin_child(struct plugin_test *test)
         return COMMAND_FAILED;
     }
     buf_init(&error, TEST_PLUGIN_ERROR_MAX);
-    int rc = test_plugin_configure(test, &config, &error);
+    int rc = test_plugin_configure(test->line, dir, &config, &error);
     if (rc == NG_OK) {
         rc = gateway_open(config, GATEWAY_FULL, 0, &gateway, &error);
     }
@@ -190,84 +181,10 @@ static int test_plugin_child(struct plugin_test *test)
     return command_flush(test->out) == NG_OK ? code : COMMAND_FAILED;
 }
 
-/* ---- the process ---- */
-
-static int test_plugin_remove_one(const char *path, const struct stat *info, int kind,
-                                  struct FTW *place)
-{
-    (void)info;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-/* Waits for the child. A signal that would end this process ends the child: then the folder is
- * removed all the same. */
-static int test_plugin_wait(pid_t child, const sigset_t *signals)
-{
-    int status = 0;
-    bool stopped = false;
-    while (waitpid(child, &status, WNOHANG) != child) {
-        int number = sigwaitinfo(signals, NULL);
-        if (number > 0 && number != SIGCHLD) {
-            stopped = true;
-            (void)kill(child, SIGKILL);
-        }
-    }
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code == TEST_PLUGIN_PASSED) {
-        return COMMAND_OK;
-    }
-    if (stopped) {
-        command_error("stopped by a signal");
-    } else if (code < 0) {
-        command_error("the plugin ended the gateway with signal %d", WTERMSIG(status));
-    } else if (code != COMMAND_FAILED) {
-        command_error("the plugin ended the gateway with exit code %d", code);
-    }
-    return COMMAND_FAILED;
-}
-
-/* In a process of its own: a module that crashes leaves no data directory behind. */
-static int test_plugin_start(struct plugin_test *test)
-{
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
-    sigset_t signals;
-    sigset_t before;
-    (void)sigemptyset(&signals);
-    for (size_t i = 0; i < NG_COUNT(ends); i++) {
-        (void)sigaddset(&signals, ends[i]);
-    }
-    (void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the child's status */
-    (void)pthread_sigmask(SIG_BLOCK, &signals, &before);
-    (void)command_flush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        _exit(test_plugin_child(test) == COMMAND_OK ? TEST_PLUGIN_PASSED : COMMAND_FAILED);
-    }
-    if (child < 0) {
-        command_error("no process can be started: %s", text_errno(errno));
-        return COMMAND_FAILED;
-    }
-    return test_plugin_wait(child, &signals);
-}
-
 static int test_plugin_in_folder(struct plugin_test *test)
 {
     const char *folder = text_or(getenv("TMPDIR"), "/tmp");
-    int len = snprintf(test->dir, sizeof(test->dir), "%s/notegate-test-XXXXXX", folder);
-    if (len < 0 || (size_t)len >= sizeof(test->dir) || mkdtemp(test->dir) == NULL) {
-        command_error("no folder can be made in %s: %s", folder, text_errno(errno));
-        return COMMAND_FAILED;
-    }
-    int rc = test_plugin_start(test);
-    if (nftw(test->dir, test_plugin_remove_one, TEST_PLUGIN_FOLDERS, FTW_DEPTH | FTW_PHYS) !=
-        0) {
-        command_error("%s cannot be removed: %s", test->dir, text_errno(errno));
-        return COMMAND_FAILED;
-    }
-    return rc;
+    return trial_run(folder, "notegate-test", test_plugin_child, test);
 }
 
 int command_test_plugin(struct command_line *line)

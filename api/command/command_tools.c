@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/client/attach.h"
+#include "api/client/trial.h"
 #include "api/definitions/tool_formats.h"
 #include "api/print/print_tools.h"
 #include "commands.h"
@@ -11,14 +12,14 @@
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
-#include "core/gateway/gateway_open.h"
 
 struct tools {
     struct command_line *line;
     struct attach attach;
-    struct gateway *modules; /* their descriptors, where another process serves; or NULL */
+    struct gateway *gateway; /* this process' own; NULL: one runs */
     const char *name;        /* of one tool, or NULL */
     enum tool_format format;
+    bool text; /* for a person */
     struct buf out;
 };
 
@@ -35,21 +36,20 @@ static int tools_from_gateway(struct tools *tools)
 
 static int tools_print_own(struct tools *tools)
 {
-    struct gateway *gateway = tools->attach.gateway;
-    struct call *call = call_new(gateway);
+    struct call *call = call_new(tools->gateway);
     int rc = NG_EINTERNAL;
     if (call != NULL) {
         rc = attach_set_caller(tools->line, call);
     }
     if (rc == NG_OK && tools->name == NULL) {
-        rc = tool_formats_print(gateway, call, tools->format, &tools->out);
+        rc = tool_formats_print(tools->gateway, call, tools->format, &tools->out);
     } else if (rc == NG_OK) {
         struct ng_str name = ng_str_of(tools->name);
-        const struct tool *tool = registry_find(gateway->registry, name);
+        const struct tool *tool = registry_find(tools->gateway->registry, name);
         if (tool != NULL) {
             rc = tool_formats_print_tool(tool, tools->format, &tools->out);
         } else {
-            struct ng_str near = registry_nearest(gateway->registry, name);
+            struct ng_str near = registry_nearest(tools->gateway->registry, name);
             command_error("no tool is called \"%s\"%s%.*s%s", tools->name,
                           text_if(near.len > 0, "; did you mean `"), (int)near.len,
                           near.len > 0 ? near.data : "", text_if(near.len > 0, "`?"));
@@ -78,13 +78,11 @@ static int tools_print_text(struct tools *tools)
         print_tool(value);
     } else {
         /* The plugin of a tool is told by the modules, also where another process serves. */
-        const struct gateway *gateway = tools->attach.gateway;
-        if (gateway == NULL) {
-            rc = attach_describe(&tools->attach, &tools->modules);
-            gateway = tools->modules;
+        if (tools->gateway == NULL) {
+            rc = attach_describe(&tools->attach, &tools->gateway);
         }
         if (rc == NG_OK) {
-            print_tool_list(value, gateway->registry);
+            print_tool_list(value, tools->gateway->registry);
         }
     }
     arena_done(&arena);
@@ -122,30 +120,79 @@ static int tools_put_lines(struct ng_str json)
     return rc;
 }
 
-static int tools_print(struct tools *tools, bool text)
+static int tools_put(struct tools *tools)
 {
-    int rc = attach_look(tools->line, &tools->attach);
-    if (rc != COMMAND_OK) {
-        return rc;
+    if (tools->text) {
+        return tools_print_text(tools);
     }
-    buf_init(&tools->out, TOOL_FORMATS_MAX);
-    if (tools->attach.gateway == NULL) {
-        rc = tools_from_gateway(tools);
-    } else {
+    if (tools->name == NULL) {
+        return tools_put_lines(buf_str(&tools->out));
+    }
+    buf_add_char(&tools->out, '\n');
+    return command_put(stdout, buf_str(&tools->out));
+}
+
+/* Of one tool the descriptors of the modules tell all. */
+static int tools_of_modules(struct tools *tools)
+{
+    int rc = attach_describe(&tools->attach, &tools->gateway);
+    if (rc == NG_OK) {
         rc = tools_print_own(tools);
     }
-    if (rc == NG_OK && text) {
-        rc = tools_print_text(tools);
-    } else if (rc == NG_OK && tools->name == NULL) {
-        rc = tools_put_lines(buf_str(&tools->out));
-    } else if (rc == NG_OK) {
-        buf_add_char(&tools->out, '\n');
-        rc = command_put(stdout, buf_str(&tools->out));
+    return rc == NG_OK ? tools_put(tools) : rc;
+}
+
+static int tools_of_own(struct tools *tools)
+{
+    int rc = attach_open_own(tools->line, &tools->attach, &tools->gateway);
+    if (rc == NG_OK) {
+        rc = tools_print_own(tools);
     }
-    gateway_close(tools->modules);
+    return rc == NG_OK ? tools_put(tools) : rc;
+}
+
+/* This user has no store yet, and looking makes none. */
+static int tools_of_trial(void *user, const char *dir)
+{
+    struct tools *tools = user;
+    config_free(tools->attach.config);
+    tools->attach.config = NULL;
+    int rc = trial_config(tools->line, dir, true, &tools->attach.config);
+    if (rc == COMMAND_OK) {
+        rc = command_exit_code(tools_of_own(tools));
+    }
+    gateway_close(tools->gateway);
+    return rc;
+}
+
+static int tools_find(struct tools *tools)
+{
+    bool running = false;
+    if (attach_find(tools->line, &tools->attach, &running) != COMMAND_OK) {
+        return COMMAND_FAILED;
+    }
+    if (running) {
+        int refused = attach_refuse_unused(tools->line, &tools->attach);
+        if (refused != COMMAND_OK) {
+            return refused;
+        }
+    }
+    int rc;
+    buf_init(&tools->out, TOOL_FORMATS_MAX);
+    if (running) {
+        int got = tools_from_gateway(tools);
+        rc = command_exit_code(got == NG_OK ? tools_put(tools) : got);
+    } else if (tools->name != NULL) {
+        rc = command_exit_code(tools_of_modules(tools));
+    } else if (attach_is_own(&tools->attach)) {
+        rc = command_exit_code(tools_of_own(tools));
+    } else {
+        rc = trial_run(NULL, "notegate-tools", tools_of_trial, tools);
+    }
+    gateway_close(tools->gateway);
     buf_done(&tools->out);
     attach_done(&tools->attach);
-    return command_exit_code(rc);
+    return rc;
 }
 
 int command_tools(struct command_line *line)
@@ -156,13 +203,14 @@ int command_tools(struct command_line *line)
                              tool_format_names());
     }
     tools.name = line->words[0]; /* NULL: none */
-    bool text = line->format == NULL && !line_has(line, LINE_JSON) &&
-                (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
-    return tools_print(&tools, text);
+    tools.text = line->format == NULL && !line_has(line, LINE_JSON) &&
+                 (tools.name != NULL || isatty(STDOUT_FILENO) == 1);
+    return tools_find(&tools);
 }
 
 int command_call_help(struct command_line *line)
 {
-    struct tools tools = {.line = line, .format = TOOL_FORMAT_MCP, .name = line->words[0]};
-    return tools_print(&tools, true);
+    struct tools tools = {
+        .line = line, .format = TOOL_FORMAT_MCP, .name = line->words[0], .text = true};
+    return tools_find(&tools);
 }

@@ -3,7 +3,6 @@
  * can change. */
 #include "reload.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,88 +10,24 @@
 
 #include "api/http/http_transport.h"
 #include "api/listen/http_names.h"
-#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config_log.h"
 #include "core/config/gateway_options.h"
 #include "core/dispatch/audit.h"
-#include "core/gateway/gateway_modules.h"
 #include "core/gateway/gateway_open.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
 #include "core/module/loader.h"
 #include "core/module/registry.h"
 #include "core/store/disk.h"
+#include "reload_state.h"
 
 /* Descriptors for other things than connections: databases, files, kernels, the log. */
 #define RELOAD_SPARE_FILES 256
 
-struct reload {
-    struct gateway *gateway;
-    struct http_server *server;
-    const struct config_input *input;
-    pthread_t thread;
-    int64_t shutdown_ms, delay_ms;
-    size_t start_modules; /* those whose keys the start's configuration knows */
-    struct config *known; /* the last one read that was good; NULL: that of the start */
-    bool known_for_plugins;
-    struct config *held[GATEWAY_MODULES_MAX]; /* earlier ones; each brought plugins in */
-    size_t held_count;
-    struct {
-        struct lock lock;
-        struct call *waiters[RELOAD_WAITERS_MAX];
-        size_t count;
-        bool ended;
-    } asked;
-};
-
-/* The effect of a changed key while the gateway runs. */
-enum reload_kind {
-    RELOAD_RESTART = 0,
-    RELOAD_TAKEN,   /* its users read it again */
-    RELOAD_ROOTS,   /* told by reload_roots() */
-    RELOAD_SERVER,  /* taken where there is a server */
-    RELOAD_PLUGINS, /* told by reload_plugins() */
-    RELOAD_TLS      /* told by http_server_reload() */
-};
-
-static enum reload_kind reload_kind_of(const char *key)
-{
-    static const struct {
-        const char *keys;
-        enum reload_kind kind;
-    } kinds[] = {
-        {"log.level log.format log.access log.audit", RELOAD_TAKEN},
-        {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
-         "limits.connections limits.streams limits.queue",
-         RELOAD_TAKEN},
-        {"shutdown_timeout shutdown_delay history.keep journal.keep", RELOAD_TAKEN},
-        {"plugins", RELOAD_PLUGINS},
-        {"plugin_path", RELOAD_TAKEN},
-        {"roots", RELOAD_ROOTS},
-        {"allowed_hosts allowed_origins mcp.session_timeout", RELOAD_SERVER},
-        {"tls.certificate tls.key", RELOAD_TLS},
-    };
-    for (size_t i = 0; i < NG_COUNT(kinds); i++) {
-        if (str_in_words(ng_str_of(key), kinds[i].keys)) {
-            return kinds[i].kind;
-        }
-    }
-    return RELOAD_RESTART;
-}
-
 /* ---- comparing ---- */
-
-/* The configuration that was read last. */
-static const struct config *reload_known(const struct reload *reload)
-{
-    if (reload->known == NULL) {
-        return reload->gateway->config;
-    }
-    return reload->known;
-}
 
 static bool reload_lists_equal(const struct config *a, const struct config *b, const char *key)
 {
@@ -131,13 +66,6 @@ static bool reload_equal(const struct config *a, const struct config *b, const c
         break;
     }
     return config_int(a, key) == config_int(b, key);
-}
-
-/* No roots: the default, which is taken at the start only. */
-static bool reload_roots_hold(const struct gateway *gateway, const struct config *config)
-{
-    const struct ng_str *roots = NULL;
-    return gateway->files != NULL && config_list(config, "roots", &roots) > 0;
 }
 
 /* Also those that did not change: their folders may be others by now. */
@@ -239,9 +167,7 @@ static void reload_options(struct reload *reload, const struct config *config,
     if (reload->known != NULL) {
         known = reload->known;
     }
-    bool both_tls = reload->server != NULL && http_server_has_tls(reload->server) &&
-                    config_text(config, "tls.certificate").len > 0 &&
-                    config_text(config, "tls.key").len > 0;
+    bool both_tls = reload_tls_holds(reload, config);
     for (size_t i = 0; i < count; i++) {
         char key[128];
         (void)snprintf(key, sizeof(key), "%s%s%s", prefix, text_if(prefix[0], "."),
@@ -367,12 +293,15 @@ static void reload_plugins(struct reload *reload, const struct config *config,
 /* A configuration that plugins look into lives as long as they do. */
 static void reload_keep(struct reload *reload, struct config *config, bool for_plugins)
 {
-    if (reload->known_for_plugins) {
-        reload->held[reload->held_count++] = reload->known;
-    } else {
-        config_free(reload->known);
-    }
+    struct config *old = reload->known;
+    lock_take(&reload->asked.lock);
     reload->known = config;
+    lock_release(&reload->asked.lock);
+    if (reload->known_for_plugins) {
+        reload->held[reload->held_count++] = old;
+    } else {
+        config_free(old);
+    }
     reload->known_for_plugins = for_plugins;
 }
 

@@ -34,6 +34,8 @@ void reload_run(struct reload *reload, struct reload_report *report);
 /* From a step of `call`: makes that thread run a reload. NG_PENDING: the call ends with the
  * report as its reply. NG_EBUSY: too many ask, or the gateway stops. */
 int reload_ask(struct reload *reload, struct call *call);
+/* The configuration in effect, as config_print() has it. Any thread. The error of `out`. */
+int reload_print_config(struct reload *reload, struct buf *out);
 /* Ends reloads: waiting requests are answered with BUSY. */
 void reload_end(struct reload *reload);
 /* shutdown_timeout as it holds now. */

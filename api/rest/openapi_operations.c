@@ -278,6 +278,20 @@ static const struct operation table[] = {
         .refusals = OPENAPI_READS,
     },
     {
+        .path = "/v1/config",
+        .method = "get",
+        .id = "showConfiguration",
+        .tag = "admin",
+        .summary = "The configuration in effect",
+        .description = "For the role admin. Secrets, and what stands before the host of a URI, "
+                       "are `***`.",
+        .status = "200",
+        .answer = "Every key, with the source of its value.",
+        .schema = "Configuration",
+        .refusals = OPENAPI_READS,
+        .flags = FOR_ADMINS,
+    },
+    {
         .path = "/v1/admin/backup",
         .method = "post",
         .id = "backup",

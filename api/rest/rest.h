@@ -14,6 +14,7 @@ int rest_ops_healthz(struct http_request *request);
 int rest_ops_readyz(struct http_request *request);
 int rest_ops_metrics(struct http_request *request);
 void rest_ops_finish(struct http_request *request);
+int rest_admin_config(struct http_request *request);
 int rest_admin_reload(struct http_request *request);
 void rest_admin_reload_finish(struct http_request *request);
 int rest_admin_backup(struct http_request *request);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_admin.c - requests of the owner's commands to the running gateway: backup, verify (only
- * on the Unix socket), reload. */
+ * on the Unix socket), reload, configuration. */
 #include <stdio.h>
 
+#include "api/auth/key_ops.h"
 #include "api/http/http_access.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_server.h"
@@ -146,14 +147,50 @@ static int reload_step(struct ng_call *pub, void *user)
     return reload_ask(reload, call);
 }
 
+/* `what` begins a sentence. True: refused. */
+static bool admin_only(struct http_request *request, const char *what)
+{
+    char text[128];
+    if (request->caller.role == NG_ROLE_ADMIN) {
+        return false;
+    }
+    (void)snprintf(text, sizeof(text), "%s needs the role admin; this caller's role is %s",
+                   what, key_role_name(request->caller.role));
+    (void)admin_refuse(request, NG_EFORBIDDEN, NULL, text);
+    return true;
+}
+
+int rest_admin_config(struct http_request *request)
+{
+    if (admin_only(request, "The configuration") || !admin_query(request, NULL)) {
+        return NG_OK;
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    bool allowed = key_ops_allowed(call); /* no list of tools */
+    call_unref(call);
+    if (!allowed) {
+        return admin_refuse(request, NG_EFORBIDDEN, NULL,
+                            "The caller's key is limited to some tools, so it does not see the "
+                            "configuration");
+    }
+    struct reload *reload = atomic_load(&request->server->reload);
+    struct buf *body = &request->reply.body;
+    if (reload != NULL) {
+        (void)reload_print_config(reload, body);
+    } else {
+        (void)config_print(request->gateway->config, NULL, NULL, body);
+    }
+    request->reply.status = STATUS_OK;
+    return NG_OK;
+}
+
 int rest_admin_reload(struct http_request *request)
 {
-    if (request->caller.role != NG_ROLE_ADMIN) {
-        char text[128];
-        (void)snprintf(text, sizeof(text),
-                       "A reload needs the role admin; this caller's role is %s",
-                       key_role_name(request->caller.role));
-        return admin_refuse(request, NG_EFORBIDDEN, NULL, text);
+    if (admin_only(request, "A reload")) {
+        return NG_OK;
     }
     if (request->caller.mode == NG_MODE_ASK) {
         return admin_refuse(request, NG_EMODE, NULL,

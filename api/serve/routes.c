@@ -19,6 +19,7 @@ static const struct route table[] = {
     {HTTP_GET, ROUTE_OPEN | ROUTE_PROBE, "/healthz", rest_ops_healthz, NULL},
     {HTTP_GET, ROUTE_OPEN | ROUTE_PROBE, "/readyz", rest_ops_readyz, rest_ops_finish},
     {HTTP_GET, 0, "/metrics", rest_ops_metrics, NULL},
+    {HTTP_GET, 0, "/v1/config", rest_admin_config, NULL},
     {HTTP_POST, 0, "/v1/reload", rest_admin_reload, rest_admin_reload_finish},
     {HTTP_POST, 0, "/v1/admin/backup", rest_admin_backup, rest_admin_finish},
     {HTTP_POST, 0, "/v1/admin/verify", rest_admin_verify, rest_admin_finish},

@@ -75,6 +75,18 @@ bool config_mentions(const struct config *config, const char *prefix);
  * `notegate check --help-config`. */
 int config_help(const struct config *config, struct buf *out);
 
+/* The configuration whose value of a key is in effect, and in *ret_reloadable whether a reload
+ * can change it. prefix: that of the module that declared the key, "" the gateway's. */
+typedef const struct config *config_in_effect_fn(void *user, const char *prefix,
+                                                 const char *key, bool *ret_reloadable);
+/* All keys declared in `config`, as JSON: {"keys":[{"key","value","default","source",
+ * "reloadable","help"}]}. A value is text as a flag takes it, or null; secrets are "***".
+ * in_effect NULL: the values of `config`, none reloadable. The error of `out`. */
+int config_print(const struct config *config, config_in_effect_fn *in_effect, void *user,
+                 struct buf *out);
+/* Whether `config` declares the key. */
+bool config_declares(const struct config *config, const char *key);
+
 /* "4MiB" -> 4194304; "5min" -> 300000. NG_EINVAL: not of the form, or over 2^53. */
 int config_parse_size(struct ng_str text, int64_t *ret_bytes);
 int config_parse_duration(struct ng_str text, int64_t *ret_ms);

@@ -24,6 +24,7 @@ struct config_raw {
     struct ng_str text;
     struct ng_str written; /* text before ${...} was filled in */
     const struct ng_str *items;
+    const struct ng_str *written_items; /* items before ${...} was filled in; or NULL */
     size_t item_count;
     bool used; /* a declared key took it */
     struct config_raw *next;

@@ -75,7 +75,8 @@ static int config_yaml_sequence(struct config_yaml *yaml, const yaml_node_t *nod
         return config_yaml_fail(yaml, raw->line, "the list is too long");
     }
     struct ng_str *items = arena_alloc(yaml->sources->arena, (count + 1) * sizeof(*items));
-    if (items == NULL) {
+    struct ng_str *written = arena_alloc(yaml->sources->arena, (count + 1) * sizeof(*written));
+    if (items == NULL || written == NULL) {
         return config_yaml_fail(yaml, raw->line, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
@@ -91,9 +92,14 @@ static int config_yaml_sequence(struct config_yaml *yaml, const yaml_node_t *nod
             config_yaml_expand(yaml, item, line, &items[i]) != NG_OK) {
             return NG_EINVAL;
         }
+        written[i] = arena_copy(yaml->sources->arena, config_yaml_text(item));
+        if (written[i].data == NULL) {
+            return config_yaml_fail(yaml, line, "out of memory");
+        }
     }
     raw->is_list = true;
     raw->items = items;
+    raw->written_items = written;
     raw->item_count = count;
     return NG_OK;
 }

@@ -364,6 +364,7 @@ def key_of(world, mark):
 
 case("keys show", lambda w, m: w.wire.rest("GET", f"/v1/keys/{w.ids['key']}"))
 case("keys revoke", lambda w, m: w.wire.rest("DELETE", f"/v1/keys/{w.ids[m]}?force=true"), before=key_of, writes=True)
+rest("config", "GET", "/v1/config")
 rest("reload", "POST", "/v1/reload", exact=False)
 rest("admin verify", "POST", "/v1/admin/verify", exact=False)
 rest("admin backup", "POST", "/v1/admin/backup", exact=False)

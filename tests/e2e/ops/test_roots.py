@@ -57,6 +57,17 @@ def test_a_root_with_the_configuration_or_the_key(tmp_path):
     says(done.stdout + done.stderr, f"The root {conf} holds the TLS key {key}")
 
 
+def test_a_root_with_a_data_directory_that_is_not_made_yet(tmp_path):
+    for data in (tmp_path / "data", tmp_path / "deep" / "data"):
+        done = notegate("check", "--root", tmp_path, "--data-dir", data)
+        assert done.returncode == 1
+        says(done.stdout, f"failed root: The root {tmp_path} holds the data directory {data}", "Choose a separate folder")
+    other = tmp_path / "other"
+    other.mkdir()
+    done = notegate("check", "--root", other, "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0")
+    assert done.returncode == 0 and list(tmp_path.iterdir()) == [other], done.stdout
+
+
 def test_a_reload_with_such_a_root(home, tmp_path):
     folder, data = home
     config, root = tmp_path / "notegate.yaml", tmp_path / "root"

@@ -481,8 +481,11 @@ def test_rights_in_words(rights):
     for role in ("reader", "writer"):
         assert code(gateway.client.get("/v1/keys", headers={"Authorization": f"Bearer {keys[role]}"})) == "FORBIDDEN"
         assert code(gateway.client.post("/v1/reload", headers={"Authorization": f"Bearer {keys[role]}"})) == "FORBIDDEN"
+        assert code(gateway.client.get("/v1/config", headers={"Authorization": f"Bearer {keys[role]}"})) == "FORBIDDEN"
+    assert code(gateway.client.get("/v1/config", headers=admin)) == "yes"
     listed = gateway.client.post("/v1/keys", headers=admin, json={"agent": "l", "role": "admin", "tools": ["notebook"]})
-    assert code(gateway.client.get("/v1/keys", headers={"Authorization": f"Bearer {listed.json()['key']}"})) == "FORBIDDEN"
+    for path in ("/v1/keys", "/v1/config"):
+        assert code(gateway.client.get(path, headers={"Authorization": f"Bearer {listed.json()['key']}"})) == "FORBIDDEN"
 
 
 def test_changing_a_key(start, tmp_path):

@@ -185,6 +185,12 @@ def check_check(place, block):
     assert not re.search(r"^(FAILED|failed|not ok)", shown, re.M)
 
 
+def check_difference(place, block):
+    """The line that the guide has before the block."""
+    line = re.search(r"`(ok     difference: limits.*?)`", CONFIGURATION.read_text()).group(1)
+    assert f"{line}\n" in place.shell(block)
+
+
 def check_operating(place, block):
     shown = place.shell(block)
     assert '"notebook"' in shown
@@ -283,7 +289,8 @@ CHECKS = {
     "notegate call notebook": check_notebook,
     "notegate serve": check_serve,
     "notegate call fileEditor": check_files,
-    "notegate check": check_check,
+    "notegate check\n": check_check,
+    "notegate check --set": check_difference,
     "notegate tools": check_operating,
     "tests/bench/run": check_bench,
 }

@@ -183,7 +183,8 @@ static void the_gateway_itself(void **state)
     EXPECT(cases);
 }
 
-/* Backup, verify and reload are for the owner's commands, over the Unix socket. */
+/* Backup, verify, configuration and reload are for the owner's commands, over the Unix socket.
+ */
 static void administration(void **state)
 {
     static const struct http_case owner[] = {
@@ -195,6 +196,9 @@ static void administration(void **state)
         {"POST /v1/admin/backup?files=yes", 400, "files=true"},
         {"POST /v1/admin/backup?files=true&x=1", 400, "INVALID_INPUT"},
         {"POST /v1/admin/verify?files=true", 400, "no parameters"},
+        {"GET /v1/config", 200, "{\"keys\":[{\"key\":\"listen\","},
+        {"GET /v1/config?all", 400, "no parameters"},
+        {"POST /v1/config", 405, "METHOD_NOT_ALLOWED"},
         {"POST /v1/reload?now", 400, "no parameters"},
         {"POST /v1/reload", 200, "\"changes\":["},
         {"GET /v1/admin/verify", 405, "METHOD_NOT_ALLOWED"},

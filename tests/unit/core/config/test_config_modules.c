@@ -202,12 +202,47 @@ static void test_secrets(void **state)
     config_free(config);
 }
 
+/* As JSON: equal values are equal texts, and neither ${...} nor a URI shows a secret. */
+static void test_print(void **state)
+{
+    (void)state;
+    const char *const variables[] = {"PASS=hunter2", NULL};
+    struct config *config = must_load(&(struct given){
+        "mod.uri: x://hunter2@y\nlimits.body: 2048KiB\nallowed_hosts: [\"${PASS}\", \"b,c\"]\n"
+        "allowed_origins: \"a,${PASS}\"\ntls.key: https://hunter2:hunter2@host/a@b\n"
+        "timezone: ${PASS}\nlog.access: yes\n",
+        variables, NULL});
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    assert_int_equal(config_print(config, NULL, NULL, &out), NG_OK);
+    const char *text = buf_cstr(&out);
+    assert_null(strstr(text, "hunter2"));
+    static const char *const rows[] = {
+        "{\"key\":\"mod.uri\",\"value\":\"***\",\"default\":null,\"source\":\"file\","
+        "\"reloadable\":false,\"help\":\"Where the server is.\"}",
+        "{\"key\":\"limits.body\",\"value\":\"2MiB\",\"default\":\"4MiB\",\"source\":\"file\",",
+        "{\"key\":\"limits.call_timeout\",\"value\":\"2min\",\"default\":\"2min\",",
+        "{\"key\":\"allowed_hosts\",\"value\":\"${PASS}, b,c\",\"default\":null,",
+        "{\"key\":\"allowed_origins\",\"value\":\"a,${PASS}\",",
+        "{\"key\":\"tls.key\",\"value\":\"https://***@b\",",
+        "{\"key\":\"timezone\",\"value\":\"${PASS}\",",
+        "{\"key\":\"log.access\",\"value\":\"true\",\"default\":\"false\",",
+        "{\"key\":\"user\",\"value\":null,\"default\":null,\"source\":\"default\",",
+    };
+    for (size_t i = 0; i < NG_COUNT(rows); i++) {
+        assert_non_null(strstr(text, rows[i]));
+    }
+    buf_done(&out);
+    config_free(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_declare),    cmocka_unit_test(test_old_options),
         cmocka_unit_test(test_undeclared), cmocka_unit_test(test_view),
         cmocka_unit_test(test_early),      cmocka_unit_test(test_secrets),
+        cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
