@@ -41,15 +41,6 @@ struct whoami {
 
 /* ---- gathering ---- */
 
-static bool whoami_may_use(const struct ng_caller *caller, struct ng_str space)
-{
-    bool may = caller->all_spaces;
-    for (size_t i = 0; i < caller->space_count && !may; i++) {
-        may = str_equal(caller->spaces[i], space);
-    }
-    return may;
-}
-
 /* The spaces of the caller and its default, as a call of a tool of the shared space has them:
  * in call->caller. */
 static int whoami_take_spaces(struct whoami *me)
@@ -127,7 +118,7 @@ static int whoami_add_folder(struct ng_listing *listing, const struct listing_it
 {
     struct whoami *me = (struct whoami *)(void *)listing;
     struct arena *arena = &me->call->arena;
-    if (!whoami_may_use(&me->caller, item->description)) {
+    if (!me->caller.all_spaces && !call_has_space(&me->caller, item->description)) {
         return NG_OK;
     }
     int rc = array_reserve((void **)&me->notes, &me->note_room, me->note_count + 1,
@@ -368,7 +359,7 @@ static void whoami_add_text(struct buf *out, const struct whoami *me)
     for (size_t i = 0; i < NG_COUNT(lists); i++) {
         left += lists[i].count > 0;
     }
-    for (size_t i = 0; i < NG_COUNT(lists) && out->rc == NG_OK; i++) {
+    for (size_t i = 0; left > 0 && out->rc == NG_OK; i++) {
         if (lists[i].count > 0) {
             size_t share = (WHOAMI_TEXT_MAX - out->len) / left;
             whoami_add_list(out, me, &lists[i], out->len + share);

@@ -12,6 +12,7 @@
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
+#include "core/gateway/gateway_open.h"
 
 struct tools {
     struct command_line *line;

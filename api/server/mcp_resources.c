@@ -107,11 +107,7 @@ bool mcp_lists_plugin(struct call *call, const struct plugin *plugin)
 bool mcp_space_listed(const struct call *call, struct ng_str space)
 {
     const struct ng_caller *caller = &call->caller;
-    bool listed = str_equal(caller->space, space);
-    for (size_t i = 0; i < caller->space_count && !listed; i++) {
-        listed = str_equal(caller->spaces[i], space);
-    }
-    return listed;
+    return str_equal(caller->space, space) || call_has_space(caller, space);
 }
 
 bool mcp_space_visible(const struct call *call, struct ng_str space)

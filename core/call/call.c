@@ -515,3 +515,13 @@ int call_print_error(const struct call *call, struct buf *out)
     json_end(&writer);
     return out->rc;
 }
+
+bool call_has_space(const struct ng_caller *caller, struct ng_str space)
+{
+    for (size_t i = 0; i < caller->space_count; i++) {
+        if (str_equal(caller->spaces[i], space)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -321,6 +321,8 @@ void call_free_spares(struct gateway *gateway);
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
+/* Is the space one of the caller's? all_spaces does not count. */
+bool call_has_space(const struct ng_caller *caller, struct ng_str space);
 /* The key that the caller came with, or NULL: takes a reference, and the rights that only a key
  * gives (`restore`). Role, mode and the right to run code are those of call_set_caller(). */
 void call_take_key(struct call *call, struct key *key);

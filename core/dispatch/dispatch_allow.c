@@ -243,16 +243,6 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     return rc;
 }
 
-static bool dispatch_has_space(const struct ng_caller *caller)
-{
-    for (size_t i = 0; i < caller->space_count; i++) {
-        if (str_equal(caller->spaces[i], caller->space)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static int dispatch_pick_space(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
@@ -294,7 +284,7 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
         }
         return NG_OK;
     }
-    if (caller->all_spaces || dispatch_has_space(caller)) {
+    if (caller->all_spaces || call_has_space(caller, caller->space)) {
         return NG_OK;
     }
     if (!named && caller->space_count > 0) {

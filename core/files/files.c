@@ -281,15 +281,8 @@ bool files_root_counts(struct call *call, const struct file_root *root)
 bool files_root_visible(struct call *call, const struct file_root *root)
 {
     const struct ng_caller *caller = call->pub.caller;
-    if (caller == NULL || caller->all_spaces) {
-        return true;
-    }
-    for (size_t i = 0; i < caller->space_count; i++) {
-        if (str_is(caller->spaces[i], root->space)) {
-            return true;
-        }
-    }
-    return false;
+    return caller == NULL || caller->all_spaces ||
+           call_has_space(caller, ng_str_of(root->space));
 }
 
 size_t files_roots(struct files *files, struct call *call, const struct ng_str **ret_roots)
