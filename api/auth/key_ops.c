@@ -112,32 +112,32 @@ static int list(struct call *call, const struct key_job *job)
 /* Attempts to write the answer of a completed change when memory is short. */
 #define REPLY_TRIES 8
 
-/* A new key's text, and those of its spaces that are new. */
-struct key_new {
-    const char *text;
-    const struct ng_str *spaces;
-    size_t space_count;
+/* Members of an answer that only the one to the change has. */
+struct key_once {
+    const char *text; /* of a new key; NULL: it is not new */
+    const struct ng_str *new_spaces;
+    size_t new_space_count;
 };
 
-static void reply_once(struct call *call, const struct key *key, const struct key_new *made)
+static void reply_once(struct call *call, const struct key *key, const struct key_once *once)
 {
     struct ng_writer *writer = call->pub.host->reply_json(&call->pub);
     json_object(writer);
-    if (made != NULL) {
-        json_member_cstring(writer, "key", made->text);
+    if (once->text != NULL) {
+        json_member_cstring(writer, "key", once->text);
     }
     key_print(key, writer);
-    if (made != NULL && made->space_count > 0) {
-        json_member_strings(writer, "new_spaces", made->spaces, made->space_count);
+    if (once->new_space_count > 0) {
+        json_member_strings(writer, "new_spaces", once->new_spaces, once->new_space_count);
     }
     json_end(writer);
 }
 
-static void reply(struct call *call, const struct key *key, const struct key_new *made)
+static void reply(struct call *call, const struct key *key, const struct key_once *once)
 {
     for (int i = 0; i < REPLY_TRIES && (i == 0 || call_lacks_memory(call)); i++) {
         call->arena.oom = false;
-        reply_once(call, key, made);
+        reply_once(call, key, once);
     }
 }
 
@@ -182,7 +182,7 @@ static int add(struct call *call)
     struct key_spec spec;
     struct key *key = NULL;
     char text[KEY_TEXT_MAX];
-    struct key_new made = {.text = text};
+    struct key_once once = {.text = text};
     int rc = parse_body(call, &body);
     if (rc == NG_OK) {
         rc = keys_read_spec(call, body, &spec);
@@ -191,13 +191,13 @@ static int add(struct call *call)
         rc = check_given(call, spec.mode, spec.run, KEY_OP_ADD);
     }
     if (rc == NG_OK) { /* before the key is there: a failure must not hide it */
-        rc = key_spaces_new(call, &spec, &made.spaces, &made.space_count);
+        rc = key_spaces_new(call, &spec, &once.new_spaces, &once.new_space_count);
     }
     if (rc == NG_OK) {
         rc = keys_add(call->gateway->keys, call, &spec, text, &key);
     }
     if (rc == NG_OK) {
-        reply(call, key, &made);
+        reply(call, key, &once);
         explicit_bzero(text, sizeof(text));
     }
     key_unref(key);
@@ -209,6 +209,7 @@ static int set(struct call *call, const struct key_job *job)
     struct keys *keys = call->gateway->keys;
     const struct ng_value *body = NULL;
     struct key_patch patch;
+    struct key_once once = {.text = NULL};
     int rc = parse_body(call, &body);
     if (rc != NG_OK) {
         return rc;
@@ -224,11 +225,14 @@ static int set(struct call *call, const struct key_job *job)
             (patch.members & KEY_MODE) != 0 ? patch.spec.mode : call->caller.mode;
         rc = check_given(call, mode, patch.spec.run, KEY_OP_SET);
     }
+    if (rc == NG_OK && (patch.members & KEY_SPACES) != 0) {
+        rc = key_spaces_new(call, &patch.spec, &once.new_spaces, &once.new_space_count);
+    }
     if (rc == NG_OK) {
         struct key *changed = NULL;
         rc = keys_change(keys, call, job->id, &patch, &changed);
         if (rc == NG_OK) {
-            reply(call, changed, NULL);
+            reply(call, changed, &once);
         }
         key_unref(changed);
     }
@@ -243,7 +247,7 @@ static int show(struct call *call, const struct key_job *job)
         return unknown_id(call, job->id);
     }
     keys_refresh_uses(call->gateway->keys, call);
-    reply(call, key, NULL);
+    reply(call, key, &(struct key_once){.text = NULL});
     key_unref(key);
     return NG_OK;
 }
@@ -301,7 +305,7 @@ static int revoke(struct call *call, const struct key_job *job)
         rc = refuse_last(call, key, left);
     }
     if (rc == NG_OK) {
-        reply(call, key, NULL);
+        reply(call, key, &(struct key_once){.text = NULL});
     }
     key_unref(key);
     return rc;

@@ -17,8 +17,9 @@ struct key_job {
 };
 
 /* A step for dispatch_step(), user: a struct key_job. Replies with a JSON object: {"keys":[..]}
- * for LIST, else the key; for ADD with its text as "key" and those of its spaces that are new,
- * if there are any, as "new_spaces". The request of ADD and SET is call->args_text. */
+ * for LIST, else the key; for ADD with its text as "key", and for ADD and SET with those of the
+ * given spaces that are new, if there are any, as "new_spaces". The request of these two is
+ * call->args_text. */
 int key_ops_step(struct ng_call *pub, void *user);
 /* Does the operation change keys? */
 bool key_op_changes(enum key_op op);

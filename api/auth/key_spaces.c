@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_spaces.c - which spaces of a new key are new. */
+/* key_spaces.c - which spaces that a key is given are new. */
 #include "key_spaces.h"
 
 #include "core/base/str.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_spaces.h - the spaces of a new key that nothing has used yet: often a typing error. */
+/* key_spaces.h - the spaces given to a key that nothing has used yet: often a typing error. */
 #ifndef NOTEGATE_API_KEY_SPACES_H
 #define NOTEGATE_API_KEY_SPACES_H
 

@@ -209,13 +209,11 @@ static void key_show_new_spaces(const struct ng_value *key)
     }
 }
 
-/* The key alone on stdout, for scripts; what a person wants to know on stderr. */
-static int key_show_new(const struct ng_value *key)
+/* Prints the line with the key, which nothing can print again. */
+static int key_show_new(const struct ng_value *key, struct ng_str line)
 {
     struct ng_str id = json_get_text(key, "id");
-    print_new_key(key);
-    if (command_put_line(stdout, json_get_text(key, "key")) != NG_OK ||
-        command_flush(stdout) != NG_OK) {
+    if (command_put_line(stdout, line) != NG_OK || command_flush(stdout) != NG_OK) {
         command_error("the key could not be printed; revoke it (%.*s) and add another",
                       (int)id.len, id.data);
         return COMMAND_FAILED;
@@ -246,11 +244,11 @@ static int key_add(struct key_command *command)
     }
     if (rc == COMMAND_OK) {
         key_show_new_spaces(key);
-        if (line_has(command->line, LINE_JSON)) {
-            rc = key_print_json(text);
-        } else {
-            rc = key_show_new(key);
+        if (!line_has(command->line, LINE_JSON)) {
+            print_new_key(key); /* on stderr: stdout is the key alone, for scripts */
+            text = json_get_text(key, "key");
         }
+        rc = key_show_new(key, text);
     }
     buf_done(&body);
     return rc;
@@ -449,6 +447,7 @@ static int key_change(struct key_command *command, struct ng_str body, const cha
     if (rc != COMMAND_OK) {
         return rc;
     }
+    key_show_new_spaces(key);
     if (line_has(command->line, LINE_JSON)) {
         return key_print_json(text);
     }

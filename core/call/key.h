@@ -44,8 +44,9 @@ struct key {
     enum ng_mode mode;
     bool run;     /* code; false: in what earlier versions made, too */
     bool restore; /* takes back the work of others: NG_RIGHT_RESTORE; false: as `run` */
-    const struct ng_str *spaces; /* its own ("~agent") first where it has that */
+    const struct ng_str *spaces; /* in the order in which they were given */
     size_t space_count;
+    bool first_is_default; /* spaces[0] is the default of every tool; false: each has its own */
     const struct ng_str *tools; /* names and globs: the only ones it may use; count 0: all */
     size_t tool_count;
     const struct ng_str *no_tools; /* names and globs: never these */

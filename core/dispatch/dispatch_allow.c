@@ -243,6 +243,18 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     return rc;
 }
 
+/* The space of a call that names none. */
+static struct ng_str dispatch_default_space(const struct call *call, const struct tool *tool,
+                                            struct ng_str own)
+{
+    const struct ng_caller *caller = &call->caller;
+    if (call->key != NULL && call->key->first_is_default && caller->space_count > 0) {
+        return caller->spaces[0];
+    }
+    enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
+    return meant == NG_SPACE_SHARED ? ng_str_of("shared") : own;
+}
+
 static int dispatch_pick_space(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
@@ -255,18 +267,7 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
     struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
-        enum ng_tool_space meant;
-        if (tool != NULL) {
-            meant = tool->desc.space;
-        } else {
-            meant = call->step_space;
-        }
-        bool shared = meant == NG_SPACE_SHARED;
-        if (shared) {
-            caller->space = ng_str_of("shared");
-        } else {
-            caller->space = own;
-        }
+        caller->space = dispatch_default_space(call, tool, own);
     }
     if (caller->spaces == NULL) {
         struct ng_str *spaces = arena_alloc(&call->arena, DISPATCH_SPACES * sizeof(*spaces));
@@ -277,11 +278,7 @@ static int dispatch_pick_space(struct call *call, const struct tool *tool)
         spaces[1] = ng_str_of("shared");
         spaces[2] = caller->space;
         caller->spaces = spaces;
-        if (named) {
-            caller->space_count = DISPATCH_SPACES;
-        } else {
-            caller->space_count = DISPATCH_SPACES - 1;
-        }
+        caller->space_count = named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
         return NG_OK;
     }
     if (caller->all_spaces || call_has_space(caller, caller->space)) {

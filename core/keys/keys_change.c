@@ -42,7 +42,9 @@ unsigned key_differences(const struct key *a, const struct key *b)
         {a->mode != b->mode, KEY_MODE},
         {a->run != b->run, KEY_RUN},
         {a->restore != b->restore, KEY_RESTORE},
-        {texts_differ(a->spaces, a->space_count, b->spaces, b->space_count), KEY_SPACES},
+        {a->first_is_default != b->first_is_default ||
+             texts_differ(a->spaces, a->space_count, b->spaces, b->space_count),
+         KEY_SPACES},
         {texts_differ(a->tools, a->tool_count, b->tools, b->tool_count), KEY_TOOLS},
         {texts_differ(a->no_tools, a->no_tool_count, b->no_tools, b->no_tool_count),
          KEY_NO_TOOLS},
@@ -73,6 +75,7 @@ static void patch_apply(const struct key_patch *patch, struct key_spec *spec)
     if ((has & KEY_SPACES) != 0) {
         spec->spaces = from->spaces;
         spec->space_count = from->space_count;
+        spec->first_is_default = from->first_is_default;
     }
     if ((has & KEY_TOOLS) != 0) {
         spec->tools = from->tools;

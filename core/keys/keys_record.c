@@ -59,6 +59,7 @@ struct key *key_new(const char *id, const struct key_spec *spec,
     key->restore = spec->restore;
     key->spaces = copy_texts(memory, spec->spaces, spec->space_count);
     key->space_count = spec->space_count;
+    key->first_is_default = spec->first_is_default;
     key->tools = copy_texts(memory, spec->tools, spec->tool_count);
     key->tool_count = spec->tool_count;
     key->no_tools = copy_texts(memory, spec->no_tools, spec->no_tool_count);
@@ -91,6 +92,7 @@ void key_spec_of(const struct key *key, struct key_spec *ret)
         .restore = key->restore,
         .spaces = key->spaces,
         .space_count = key->space_count,
+        .first_is_default = key->first_is_default,
         .tools = key->tools,
         .tool_count = key->tool_count,
         .no_tools = key->no_tools,
@@ -108,8 +110,8 @@ void key_spec_of(const struct key *key, struct key_spec *ret)
 
 /* The members that write_changeable() writes. */
 static const char changeable[] =
-    "role mode run restore spaces tools allow_tools no_tools rate expires paused "
-    "paused_expires note";
+    "role mode run restore spaces first_is_default tools allow_tools no_tools rate expires "
+    "paused paused_expires note";
 
 static void write_text(struct ng_writer *writer, const char *name, struct ng_str text)
 {
@@ -158,6 +160,7 @@ static void write_changeable(struct ng_writer *writer, const struct key *key)
     int64_t expires_ms = key_expires_ms(key);
     bool paused = key->paused_ms != 0;
     write_common(writer, key);
+    json_member_bool(writer, "first_is_default", key->first_is_default);
     write_tools(writer, key);
     json_name(writer, "rate");
     json_number(writer, key->rate);
@@ -310,6 +313,7 @@ static int read_body(struct arena *arena, const struct ng_doc *doc, struct key *
         !read_integer(body, "created", &spec.created_ms) ||
         !read_integer(body, "revoked", &revoked_ms) || !read_rate(body, &spec.rate) ||
         !read_bool(body, "run", &spec.run) || !read_bool(body, "restore", &spec.restore) ||
+        !read_bool(body, "first_is_default", &spec.first_is_default) ||
         !read_hash(json_get(body, "hash"), hash)) {
         return NG_EINVAL;
     }

@@ -150,7 +150,7 @@ static int check_space(struct spec_reader *reader, const struct ng_value *item)
     return NG_OK;
 }
 
-/* The given spaces, each once, the agent's own first; if none is given, its own and shared. */
+/* The given spaces, each once; if none is given, the agent's own and shared. */
 static int take_spaces(struct spec_reader *reader, const struct ng_value *object)
 {
     struct call *call = reader->call;
@@ -175,15 +175,11 @@ static int take_spaces(struct spec_reader *reader, const struct ng_value *object
         if (rc != NG_OK) {
             return rc;
         }
-        if (key_names_have(spaces, count, item->text)) {
-            continue;
-        }
-        spaces[count++] = item->text;
-        if (str_equal(item->text, reader->own)) {
-            spaces[count - 1] = spaces[0];
-            spaces[0] = item->text;
+        if (!key_names_have(spaces, count, item->text)) {
+            spaces[count++] = item->text;
         }
     }
+    reader->spec->first_is_default = count > 0;
     if (count == 0) {
         spaces[count++] = reader->own;
         spaces[count++] = ng_str_of("shared");

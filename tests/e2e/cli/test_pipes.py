@@ -73,3 +73,11 @@ def test_a_full_output_is_a_failure(words):
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = command(words, full)
     assert done.returncode == 1 and "cannot write to the standard output" in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_a_new_key_that_nobody_has_read_is_named(data, options):
+    words = ["key", "add", "eve", *options, "--data-dir", data]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        for done in (to_nobody(words), command(words, full)):
+            assert done.returncode == 1 and "the key could not be printed; revoke it (" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A new key's spaces that nothing uses yet are named: they are often typing errors."""
+"""The spaces of a key: the first is the default, and those that nothing uses yet are named."""
 
 import json
 
@@ -30,6 +30,9 @@ def test_the_command_names_a_new_space(tmp_path, beside):
     # Its own space and `shared` exist for every agent.
     assert made(data, "dan")[1] == []
     assert made(data, "kim", "--space", "~kim", "--space", "shared")[1] == []
+    changed = notegate(data, "key", "set", "bob", "--space", "team", "--space", "tame")
+    assert changed.returncode == 0 and changed.stderr.splitlines() == [LINE.format("tame")]
+    assert notegate(data, "key", "set", "bob", "--mode", "ask").stderr == "", "spaces that stay are not told again"
     if gateway:
         listed = gateway.client.get("/v1/keys", headers=bearer(root)).json()["keys"]
         assert not [key for key in listed if "new_spaces" in key], "only the answer that made it"
@@ -60,3 +63,55 @@ def test_rest_lists_new_spaces(start, tmp_path):
     assert add("bob", "newer", **key)["new_spaces"] == ["newer"]
     refused = gateway.client.post("/v1/keys", json={"agent": "x", "spaces": ["not a space"]}, headers=key)
     assert refused.status_code == 400 and "new_spaces" not in refused.text
+
+
+def test_the_first_space_is_the_default_of_every_tool(start):
+    gateway = start()
+    made = gateway.client.post("/v1/keys", json={"agent": "root", "role": "admin"})
+    admin = bearer(made.json()["key"])
+
+    def add(agent, *spaces):
+        body = {"agent": agent, "spaces": spaces} if spaces else {"agent": agent}
+        answer = gateway.client.post("/v1/keys", json=body, headers=admin)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["id"], bearer(answer.json()["key"])
+
+    def change(ident, *spaces):
+        answer = gateway.client.patch(f"/v1/keys/{ident}", json={"spaces": spaces}, headers=admin)
+        assert answer.status_code == 200, answer.text
+
+    def write(key, name):
+        """Makes a notebook and an entry of this name, without a space."""
+        for tool, arguments in (
+            ("notebook", {"mode": "create", "name": name, "newStr": "text"}),
+            ("notebook_create", {"collection": "pages", "title": name, "content": "text"}),
+        ):
+            answer = gateway.call(tool, arguments, key)
+            assert answer.status_code == 200, answer.text
+
+    def where(name):
+        """The spaces that have the notebook, and those that have the entry."""
+        found = {"notebook": [], "notebook_list": []}
+        for space in ("team", "shared", "~ada", "~kim"):
+            headers = {**admin, "X-Notegate-Space": space}
+            for tool, arguments in (("notebook", {"mode": "list"}), ("notebook_list", {"collection": "pages"})):
+                answer = gateway.call(tool, arguments, headers)
+                assert answer.status_code == 200, answer.text
+                found[tool] += [space] if name in answer.text else []
+        return found["notebook"], found["notebook_list"]
+
+    write(add("kim")[1], "plain")
+    assert where("plain") == (["~kim"], ["shared"])
+    ident, ada = add("ada", "team", "~ada", "shared")
+    write(ada, "first")
+    assert where("first") == (["team"], ["team"])
+    assert gateway.client.get("/v1/me", headers=ada).json()["default_space"] == "team"
+    change(ident, "shared", "team")
+    write(ada, "second")
+    assert where("second") == (["shared"], ["shared"])
+    change(ident, "~ada", "shared")
+    write(ada, "third")
+    assert where("third") == (["~ada"], ["~ada"])
+    change(ident)
+    write(ada, "fourth")
+    assert where("fourth") == (["~ada"], ["shared"])

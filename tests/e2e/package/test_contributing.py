@@ -43,3 +43,10 @@ def test_commands(command):
 
 def test_named_suites_of_the_text(suites):
     assert set(re.findall(r"`packaging/test (\w+)`", TEXT)) <= suites
+
+
+def test_the_changelog_has_the_release():
+    version = re.search(r"^project\(notegate VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text(), re.M)[1]
+    headings = re.findall(r"^## (.*)$", (SOURCE / "CHANGELOG.md").read_text(), re.M)
+    assert headings[0] == "[Unreleased]"
+    assert re.fullmatch(rf"\[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d", headings[1])

@@ -326,8 +326,9 @@ static void test_specs(void **state)
     assert_int_equal(json_parse(&call->arena, text, 8, &body, &error), NG_OK);
     assert_int_equal(keys_read_spec(call, body, &spec), NG_OK);
     assert_int_equal(spec.space_count, 2);
-    assert_true(str_is(spec.spaces[0], "~ada")); /* its own first */
-    assert_true(str_is(spec.spaces[1], "team"));
+    assert_true(str_is(spec.spaces[0], "team"));
+    assert_true(str_is(spec.spaces[1], "~ada"));
+    assert_true(spec.first_is_default);
     assert_int_equal(spec.tool_count, 1);
     assert_true(spec.rate > 0.0999 && spec.rate < 0.1001);
     assert_int_equal(spec.role, NG_ROLE_WRITER);
