@@ -173,21 +173,18 @@ static int attach_check_passed(struct attach *attach)
     return COMMAND_FAILED;
 }
 
-/*
- * Does the data directory have a store? A command that needs data refuses a directory without
- * one: a mistyped name must not make an empty store, which would then be verified and backed
- * up. Other backends keep no documents in the directory; attach_is_empty() checks them once
- * open.
- */
+bool attach_lacks_store(const struct attach *attach)
+{
+    return str_is(config_text(attach->config, "documents"), "sqlite") &&
+           !attach_has_file(attach, ATTACH_SQLITE_FILE);
+}
+
+/* For commands that need data: a mistyped name must not make an empty store, which would then
+ * be verified and backed up. Of other backends, attach_is_empty() tells once they are open. */
 static bool attach_has_data(const struct attach *attach)
 {
-    if (str_is(config_text(attach->config, "documents"), "memory")) {
-        return false;
-    }
-    if (!str_is(config_text(attach->config, "documents"), "sqlite")) {
-        return true;
-    }
-    return attach_has_file(attach, ATTACH_SQLITE_FILE);
+    return !str_is(config_text(attach->config, "documents"), "memory") &&
+           !attach_lacks_store(attach);
 }
 
 /*
@@ -350,20 +347,12 @@ int attach_refuse_unused(const struct command_line *line, struct attach *attach)
     return rc;
 }
 
-int attach_open(struct command_line *line, struct attach *ret)
+int attach_open_found(struct command_line *line, struct attach *ret)
 {
     struct buf error;
     int64_t until = clock_monotonic_ns() / 1000000 + COMMAND_WAIT_MS;
-    bool running = false;
-    int rc = attach_find(line, ret, &running);
-    if (rc == COMMAND_OK && running) {
-        return attach_refuse_unused(line, ret);
-    }
-    if (rc != COMMAND_OK || running) {
-        return rc;
-    }
     bool needs_data = line->command->needs_data || line_has(line, LINE_NEEDS_DATA);
-    rc = attach_check_owner(ret);
+    int rc = attach_check_owner(ret);
     if (rc != COMMAND_OK) {
         attach_done(ret);
         return rc;
@@ -405,6 +394,16 @@ int attach_open(struct command_line *line, struct attach *ret)
         return attach_refuse_empty(ret);
     }
     return command_exit_code(rc);
+}
+
+int attach_open(struct command_line *line, struct attach *ret)
+{
+    bool running = false;
+    int rc = attach_find(line, ret, &running);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    return running ? attach_refuse_unused(line, ret) : attach_open_found(line, ret);
 }
 
 void attach_done(struct attach *attach)

@@ -36,6 +36,10 @@ struct attach_answer {
 int attach_open(struct command_line *line, struct attach *ret);
 /* The same without opening one of its own: *ret_running says whether a gateway answers. */
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running);
+/* The part of attach_open() behind attach_find() that found none. */
+int attach_open_found(struct command_line *line, struct attach *ret);
+/* Would attach_open_found() make a store? After attach_find(). */
+bool attach_lacks_store(const struct attach *attach);
 /* As attach_open, for a command that only looks and makes nothing: where the data directory
  * cannot be had or would have to be made, the gateway is only described. COMMAND_USAGE too: an
  * option that a running gateway would not follow. */

@@ -6,11 +6,14 @@
 
 #include "api/client/attach.h"
 #include "api/client/command_wait.h"
+#include "api/client/trial.h"
 #include "api/print/print_answer.h"
 #include "command_args.h"
 #include "commands.h"
 #include "core/base/str.h"
+#include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
+#include "core/gateway/gateway_open.h"
 
 /* Most bytes of arguments; the gateway's limits.body is smaller. */
 #define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)
@@ -110,6 +113,7 @@ static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
     struct buf error;
     int rc = COMMAND_OK;
     buf_init(&error, CALL_ERROR_MAX);
+    buf_clear(&job->args);
     int built = command_args_build(schema, job->line->words + 1, job->line->word_count - 1,
                                    &job->args, &error);
     if (built == NG_EINTERNAL || error.rc == NG_EINTERNAL) {
@@ -241,6 +245,99 @@ static int call_there(struct call_job *job)
     return rc;
 }
 
+/* ---- with a gateway of its own ---- */
+
+static int call_open(struct call_job *job)
+{
+    int rc = attach_open_found(job->line, &job->attach);
+    if (rc == COMMAND_OK) {
+        rc = job->attach.gateway != NULL ? call_here(job) : call_there(job);
+        attach_done(&job->attach);
+    }
+    return rc;
+}
+
+/* ---- without a store ---- */
+
+/* A child process, in a data directory that is then removed. */
+static int call_in_trial(void *user, const char *dir)
+{
+    struct call_job *job = user;
+    int rc = trial_config(job->line, dir, true, &job->attach.config);
+    if (rc == COMMAND_OK) {
+        rc = attach_open_found(job->line, &job->attach);
+    }
+    if (rc == COMMAND_OK) {
+        rc = call_here(job);
+        attach_done(&job->attach);
+    }
+    return rc;
+}
+
+/* An unknown tool changes nothing. */
+static int call_changes(struct call_job *job, bool *ret)
+{
+    struct gateway *gateway = NULL;
+    struct arena arena;
+    const struct ng_value *args = NULL;
+    if (attach_describe(&job->attach, &gateway) != NG_OK) {
+        return COMMAND_FAILED;
+    }
+    const struct tool *tool = registry_find(gateway->registry, ng_str_of(job->tool));
+    int rc = COMMAND_OK;
+    if (tool != NULL && call_has_pairs(job->line)) {
+        rc = call_take_pairs(job, tool->params_tree);
+    }
+    arena_init(&arena, CALL_MEMORY_MAX);
+    if (rc == COMMAND_OK && tool != NULL) {
+        (void)json_parse(&arena, call_text(&job->args), JSON_DEPTH_DEFAULT, &args, NULL);
+        *ret = !dispatch_only_reads(tool, args);
+    }
+    arena_done(&arena);
+    gateway_close(gateway);
+    return rc;
+}
+
+/* A store is made by a call that changes something, where the data directory was named. */
+static int call_without_store(struct call_job *job)
+{
+    struct attach *attach = &job->attach;
+    bool named = config_is_set(attach->config, "data_dir");
+    bool changes = false;
+    int rc = call_changes(job, &changes);
+    if (rc == COMMAND_OK && !changes) {
+        rc = trial_run(NULL, "notegate-call", call_in_trial, job);
+    } else if (rc == COMMAND_OK && !named) {
+        command_error("there is no store in %s yet, and no gateway serves it; start one with "
+                      "`notegate serve`, or name the data directory with --data-dir",
+                      attach->data_dir);
+        rc = COMMAND_FAILED;
+    } else if (rc == COMMAND_OK) {
+        return command_config(job->line, &attach->config) == COMMAND_OK ? call_open(job)
+                                                                        : COMMAND_FAILED;
+    }
+    attach_done(attach);
+    return rc;
+}
+
+static int call_find(struct call_job *job)
+{
+    bool running = false;
+    int rc = attach_find(job->line, &job->attach, &running);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    if (!running) {
+        return attach_lacks_store(&job->attach) ? call_without_store(job) : call_open(job);
+    }
+    rc = attach_refuse_unused(job->line, &job->attach);
+    if (rc == COMMAND_OK) {
+        rc = call_there(job);
+        attach_done(&job->attach);
+    }
+    return rc;
+}
+
 int command_call(struct command_line *line)
 {
     struct call_job job = {.line = line, .tool = line->words[0]};
@@ -250,15 +347,7 @@ int command_call(struct command_line *line)
         rc = call_take_json(&job);
     }
     if (rc == COMMAND_OK) {
-        rc = attach_open(line, &job.attach);
-        if (rc == COMMAND_OK) {
-            if (job.attach.gateway != NULL) {
-                rc = call_here(&job);
-            } else {
-                rc = call_there(&job);
-            }
-            attach_done(&job.attach);
-        }
+        rc = call_find(&job);
     }
     buf_done(&job.args);
     return rc;

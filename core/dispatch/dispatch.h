@@ -26,6 +26,8 @@ const struct ng_value *dispatch_arguments(struct call *call, const struct ng_val
  * is done before it. NG_ERATE: call->final says so. */
 int dispatch_take_rate(struct call *call);
 
+/* Does a call of the tool with these arguments change nothing? */
+bool dispatch_only_reads(const struct tool *tool, const struct ng_value *args);
 /* May this caller use the tool (role, mode, tool allow-list)? */
 bool dispatch_may(struct call *call, const struct tool *tool);
 /* Has the plugin something to work on for this caller (configured())? Not asked of one that was

@@ -14,7 +14,7 @@
 #define DISPATCH_LIST_TOOLS 20
 #define DISPATCH_LIST_BYTES 4096
 
-static bool call_only_reads(struct call *call, const struct tool *tool)
+bool dispatch_only_reads(const struct tool *tool, const struct ng_value *args)
 {
     if (tool->desc.effect == NG_EFFECT_READS) {
         return true;
@@ -22,7 +22,7 @@ static bool call_only_reads(struct call *call, const struct tool *tool)
     if (tool->desc.read_argument == NULL) {
         return false;
     }
-    const struct ng_value *value = json_get(call->pub.args, tool->desc.read_argument);
+    const struct ng_value *value = json_get(args, tool->desc.read_argument);
     return value != NULL && value->type == NG_TYPE_STRING &&
            str_in_words(value->text, tool->desc.read_values);
 }
@@ -215,7 +215,7 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
                          "`%s` is allowed in Agent mode only; this caller's mode is %s",
                          tool->desc.name, key_mode_name(call->caller.mode));
     }
-    call->read_only = call_only_reads(call, tool);
+    call->read_only = dispatch_only_reads(tool, call->pub.args);
     if (call->read_only) {
         return NG_OK;
     }

@@ -6,13 +6,16 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import tempfile
 import threading
 
 import pytest
 
-from cli_support import Gateway, environment, notegate, wait_for
+from cli_support import BINARY, Gateway, environment, notegate, wait_for
 
 PLUGINS = "notebook,file_editor,cells,opennotes,agent_notebook"
+USER = 1234  # an ordinary user, where the tests run as root
 
 
 @pytest.fixture(name="data")
@@ -68,6 +71,45 @@ def test_looking_adds_nothing_to_a_folder(own, tmp_path):
     for words in (("tools",), ("check", "--listen", "127.0.0.1:0")):
         assert notegate(*words, "--data-dir", empty, env=own).returncode == 0
     assert os.listdir(empty) == os.listdir(own["TMPDIR"]) == []
+
+
+@pytest.mark.parametrize("words, code, says", [
+    (("notebook", "mode=list"), 0, "Available notebooks"), (("notebook", '{"mode": "list"}'), 0, "Available notebooks"),
+    (("notebook_list", "collection=pages"), 0, '"total":0'), (("fileEditor", "command=view", "path={file}", "--root", "{root}"), 0, "hello"),
+    (("nosuchtool", "a=b"), 1, "UNKNOWN_TOOL")])
+def test_a_call_that_reads_makes_nothing(own, tmp_path, words, code, says):
+    data, root = tmp_path / "data", tmp_path / "root"
+    root.mkdir()
+    (root / "file").write_text("hello\n")
+    words = [word.replace("{file}", str(root / "file")).replace("{root}", str(root)) for word in words]
+    done = notegate("call", *words, "--data-dir", data, env=own)
+    assert done.returncode == code and says in done.stdout + done.stderr, (done.stdout, done.stderr)
+    assert not data.exists() and os.listdir(own["HOME"]) == os.listdir(own["TMPDIR"]) == []
+
+
+def test_a_call_makes_a_store_where_it_is_named(own):
+    """By an ordinary user: root's default data directory is the machine's."""
+    env = {name: value for name, value in own.items() if name != "NOTEGATE_DATA_DIR"}
+    user = {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
+
+    def call(*words):
+        return subprocess.run([BINARY, "call", "notebook", *words, "--set", "listen=127.0.0.1:0"], env=env, cwd="/",
+                              capture_output=True, text=True, timeout=120, check=False, **user)
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:  # pytest's folders are root's alone
+        if user:
+            os.chown(home, USER, USER)
+        env |= {"HOME": home, "XDG_CONFIG_HOME": f"{home}/config", "XDG_DATA_HOME": f"{home}/share", "TMPDIR": home}
+        write = ("mode=create", "name=plan", "newStr=text")
+        done = call(*write)
+        assert done.returncode == 1 and done.stdout == "", done.stdout
+        assert f"there is no store in {home}/share/notegate yet" in done.stderr and "`notegate serve`" in done.stderr
+        assert os.listdir(home) == []
+        done = call(*write, "--data-dir", f"{home}/named")
+        assert done.returncode == 0, done.stderr
+        assert "plan" in call("mode=list", "--data-dir", f"{home}/named").stdout
+        assert "plan" not in call("mode=list").stdout
+        assert os.listdir(home) == ["named"]
 
 
 def test_tools_are_those_of_the_gateway(own, tmp_path):
