@@ -298,23 +298,26 @@ static int call_changes(struct call_job *job, bool *ret)
     return rc;
 }
 
-/* A store is made by a call that changes something, where the data directory was named. */
+/* A store is made by a call that changes something, where the data directory was named, and for
+ * a journal on a server: it has data of its own to read. */
 static int call_without_store(struct call_job *job)
 {
     struct attach *attach = &job->attach;
     bool named = config_is_set(attach->config, "data_dir");
+    bool journal = !str_is(config_text(attach->config, "journal"), "documents");
     bool changes = false;
     int rc = call_changes(job, &changes);
-    if (rc == COMMAND_OK && !changes) {
-        rc = trial_run(NULL, "notegate-call", call_in_trial, job);
-    } else if (rc == COMMAND_OK && !named) {
+    if (rc == COMMAND_OK && (changes ? named : journal)) {
+        rc = command_config(job->line, &attach->config);
+        return rc == COMMAND_OK ? call_open(job) : rc;
+    }
+    if (rc == COMMAND_OK && changes) {
         command_error("there is no store in %s yet, and no gateway serves it; start one with "
                       "`notegate serve`, or name the data directory with --data-dir",
                       attach->data_dir);
         rc = COMMAND_FAILED;
     } else if (rc == COMMAND_OK) {
-        return command_config(job->line, &attach->config) == COMMAND_OK ? call_open(job)
-                                                                        : COMMAND_FAILED;
+        rc = trial_run(NULL, "notegate-call", call_in_trial, job);
     }
     attach_done(attach);
     return rc;

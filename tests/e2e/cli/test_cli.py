@@ -335,7 +335,7 @@ def test_check_finds_what_serve_would_refuse(data):
 
     code, told = check("--listen", "127.0.0.1:0")
     assert code == 0 and "listen: 127.0.0.1:0\n" in told and f"root: {data}/files does not exist yet" in told
-    assert call(data, "mode=list").returncode == 0
+    assert call(data, "mode=create", "name=plan", "newStr=text").returncode == 0
     assert f"root: {data}/files, mode 0700" in check("--listen", "127.0.0.1:0")[1]
     # A relative path is no space with a path.
     there = f"{data.parent.name}/{data.name}"

@@ -219,10 +219,11 @@ def test_keys_over_rest(team):
     assert made.headers.get("cache-control", "no-store") == "no-store"
     body = made.json()
     key = body.pop("key")
+    assert body.pop("new_spaces", ["team"]) == ["team"]
     assert KEY.match(key) and body["id"] == key_id(key)
     assert body | {"created": ""} == {
         "id": key_id(key), "agent": "zoe", "role": "reader", "mode": "edit", "run": False, "restore": False, "paused": False,
-        "spaces": ["~zoe", "team"],
+        "spaces": ["team", "~zoe"],
         "tools": ["notebook"], "rate": 0.5, "created": "", "expires": "2099-02-01T00:00:00Z", "state": "live",
         "made_by": f"agent admin-agent ({key_id(team.admin)})"}
     assert team.client.get(f"/v1/keys/{body['id']}", headers=admin).json() == body

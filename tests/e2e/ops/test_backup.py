@@ -314,7 +314,7 @@ def test_the_data_directory_is_no_file(tmp_path):
     root = tmp_path / "root"
     (root / "data").mkdir(parents=True, mode=0o700)
     (root / "note").write_text("x")
-    done = notegate("call", "notebook", "mode=list", "--data-dir", root / "data", "--root", root)
+    done = notegate("call", "notebook", "mode=create", "name=n", "newStr=t", "--data-dir", root / "data", "--root", root)
     if done.returncode != 0:
         return  # refused altogether
     code, archive, told = streamed(root / "data", "--files", "--root", str(root))
@@ -369,7 +369,7 @@ def test_a_link_on_the_way_is_not_followed(data, tmp_path):
     root, other, outside = tmp_path / "root", tmp_path / "other", tmp_path / "outside"
     (root / "folder").mkdir(parents=True)
     (root / "folder" / "file").write_text("x")
-    assert notegate("call", "notebook", "mode=list", "--data-dir", data, "--root", root).returncode == 0
+    assert notegate("call", "notebook", "mode=create", "name=n", "newStr=t", "--data-dir", data, "--root", root).returncode == 0
     copy = tmp_path / "copy"
     assert notegate("backup", copy, "--files", "--data-dir", data, "--root", root).returncode == 0
     other.mkdir()
@@ -385,7 +385,7 @@ def test_damaged_files_are_refused(data, tmp_path):
     root.mkdir()
     (root / "a").write_text("content")
     (root / "folder").mkdir()
-    assert notegate("call", "notebook", "mode=list", "--data-dir", data, "--root", root).returncode == 0
+    assert notegate("call", "notebook", "mode=create", "name=n", "newStr=t", "--data-dir", data, "--root", root).returncode == 0
     copy, other = tmp_path / "copy", tmp_path / "other"
     assert notegate("backup", copy, "--files", "--data-dir", data, "--root", root).returncode == 0
     other.mkdir()
