@@ -197,8 +197,8 @@ static const char keys_schemas[] =
     "created','paused','state'],'properties':{'key':{'type':'string','description':'The text "
     "to send as "
     "bearer; only in the answer that made it.'},'new_spaces':{'type':'array','items':" TEXT
-    ",'description':'Of the given spaces those without documents and other keys; only in the answer "
-    "that made it or changed its spaces.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
+    ",'description':'Of the given spaces those without documents and other keys; only in the "
+    "answer that made it or changed its spaces.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
     "'mode':" MODE ",'run':{'type':'boolean'},'restore':{'type':'boolean'},'spaces':{'type':'"
     "array','items':" TEXT "},"
     "'tools':{'type':'array','items':" TEXT "},'no_tools':{'type':'array','items':" TEXT

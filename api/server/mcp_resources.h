@@ -37,8 +37,8 @@ bool mcp_source_keeps_history(const struct mcp_source *source);
 bool mcp_sees_plugin(struct call *call, const struct plugin *plugin);
 /* And has that something to list (configured())? */
 bool mcp_lists_plugin(struct call *call, const struct plugin *plugin);
-/* The spaces a caller's lists are of, each once, in the order of its key. In a step only. NULL: out of
- * memory. */
+/* The spaces a caller's lists are of, each once, in the order of its key. In a step only. NULL:
+ * out of memory. */
 const struct ng_str *mcp_spaces(struct call *call, size_t *ret_count);
 bool mcp_space_listed(const struct call *call, struct ng_str space);
 /* May the caller read it? A caller that may see all spaces need not have them in its lists. */

@@ -48,7 +48,7 @@ static void a_data_directory_that_others_read(void **state)
     char path[512];
     (void)state;
     (void)snprintf(path, sizeof(path), "%s/data", home);
-    expect_run("call notebook mode=list", 0, "", NULL);
+    expect_run("call notebook mode=create name=n newStr=text", 0, "n", NULL);
     assert_int_equal(chmod(path, 0755), 0);
     expect_run("check", 1, "chmod 700", NULL);
     expect_run("serve", 1, NULL, "chmod 700");
