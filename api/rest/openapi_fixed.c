@@ -198,7 +198,8 @@ static const char keys_schemas[] =
     "to send as "
     "bearer; only in the answer that made it.'},'new_spaces':{'type':'array','items':" TEXT
     ",'description':'Of the given spaces those without documents and other keys; only in the "
-    "answer that made it or changed its spaces.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE ","
+    "answer that made it or changed its spaces.'},'id':" TEXT ",'agent':" TEXT ",'role':" ROLE
+    ","
     "'mode':" MODE ",'run':{'type':'boolean'},'restore':{'type':'boolean'},'spaces':{'type':'"
     "array','items':" TEXT "},"
     "'tools':{'type':'array','items':" TEXT "},'no_tools':{'type':'array','items':" TEXT
