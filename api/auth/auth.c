@@ -54,6 +54,13 @@ struct auth {
     atomic_uint log_lines, log_left_out;
 };
 
+static void add_key_command(const struct auth *auth, struct buf *out)
+{
+    (void)run_as_add_program(out, geteuid());
+    (void)buf_add_c(out, " key add NAME --data-dir ");
+    (void)trust_add_word(out, text_or(auth->gateway->data_dir, "DIR"));
+}
+
 /* For another user of this machine, whose own store is none of this gateway: the user that has
  * the right to make a key, and its command. */
 static void make_own_hint(struct auth *auth)
@@ -62,9 +69,7 @@ static void make_own_hint(struct auth *auth)
     struct buf hint;
     buf_init(&command, AUTH_HINT_MAX);
     buf_init(&hint, AUTH_HINT_MAX - 1);
-    (void)run_as_add_program(&command, geteuid());
-    (void)buf_add_c(&command, " key add NAME --data-dir ");
-    (void)trust_add_word(&command, text_or(auth->gateway->data_dir, "DIR"));
+    add_key_command(auth, &command);
     (void)buf_add_c(&hint, "A key is made by ");
     (void)run_as_add_whom(&hint, geteuid(), buf_cstr(&command));
     (void)buf_add_c(&hint, ". " HINT_SEND);
@@ -121,8 +126,10 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
         (void)buf_printf(
             error,
             "cannot listen on %s: with auth=off only a loopback address (127.0.0.1, ::1) is "
-            "allowed; set auth=auto and add a key with `notegate key add NAME`",
+            "allowed; set auth=auto and add a key with `",
             address);
+        add_key_command(auth, error);
+        (void)buf_add_c(error, "`");
         return NG_EINVAL;
     }
     /* A gateway that is only described has no keys to look at. */
@@ -130,8 +137,10 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
         (void)buf_printf(
             error,
             "cannot listen on %s: it can be reached from other machines and no key exists; add "
-            "one with `notegate key add NAME`, or listen on 127.0.0.1",
+            "one with `",
             address);
+        add_key_command(auth, error);
+        (void)buf_add_c(error, "`, or listen on 127.0.0.1");
         return NG_EINVAL;
     }
     auth->is_public = true;

@@ -41,7 +41,7 @@
 
 /* ---- the client module ---- */
 
-static int attach_load_client(struct attach *attach)
+int attach_load_client(struct attach *attach)
 {
     struct buf error;
     if (attach->client != NULL) {
@@ -181,41 +181,10 @@ bool attach_lacks_store(const struct attach *attach)
 
 /* For commands that need data: a mistyped name must not make an empty store, which would then
  * be verified and backed up. Of other backends, attach_is_empty() tells once they are open. */
-static bool attach_has_data(const struct attach *attach)
+bool attach_has_data(const struct attach *attach)
 {
     return !str_is(config_text(attach->config, "documents"), "memory") &&
            !attach_lacks_store(attach);
-}
-
-/*
- * This data directory is the default, and another gateway answers at the configured address:
- * the command is told so. A key would be unknown to that gateway, and so would a new store be:
- * true, refused.
- */
-static bool attach_meets_other(const struct command_line *line, struct attach *attach)
-{
-    struct buf hint;
-    struct ng_str listen = config_text(attach->config, "listen");
-    const char *name = line->command->name;
-    bool makes =
-        (strcmp(name, "call") == 0 || strcmp(name, "mcp") == 0) && !attach_has_data(attach);
-    const char *result = ", which this command works on";
-    if (strcmp(name, "key") == 0) {
-        result = ", so it would not know this key";
-    } else if (makes) {
-        result = ", where there is no store yet; --data-dir makes one";
-    }
-    bool refused = makes || strcmp(name, "key") == 0;
-    buf_init(&hint, ATTACH_ERROR_MAX);
-    bool other = attach_load_client(attach) == NG_OK &&
-                 other_gateway_answers(attach->client, listen, &hint);
-    if (other) {
-        command_error("another gateway answers at %.*s, and its data directory is not %s%s%s%s",
-                      (int)listen.len, listen.data, attach->data_dir, result,
-                      text_if(hint.len > 0, ". That gateway says: "), buf_cstr(&hint));
-    }
-    buf_done(&hint);
-    return other && refused;
 }
 
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
@@ -229,12 +198,13 @@ int attach_find(struct command_line *line, struct attach *ret, bool *ret_running
         return rc;
     }
     *ret_running = attach_is_served(ret);
-    if (!*ret_running && !config_is_set(ret->config, "data_dir") &&
-        attach_meets_other(line, ret)) {
-        attach_done(ret);
-        return COMMAND_FAILED;
+    bool refused = *ret_running && attach_load_client(ret) != NG_OK;
+    if (!*ret_running && !config_is_set(ret->config, "data_dir")) {
+        enum other_gateway other = other_gateway_find(line, ret);
+        *ret_running = other == OTHER_GATEWAY_KEYED;
+        refused = other == OTHER_GATEWAY_REFUSED;
     }
-    if (*ret_running && attach_load_client(ret) != NG_OK) {
+    if (refused) {
         attach_done(ret);
         return COMMAND_FAILED;
     }
@@ -303,7 +273,16 @@ int attach_check_owner(const struct attach *attach)
     struct stat info;
     struct buf again;
     char owner[ATTACH_NAME_MAX];
-    if (stat(attach->data_dir, &info) != 0 || info.st_uid == geteuid()) {
+    if (stat(attach->data_dir, &info) != 0) {
+        if (errno != EACCES) {
+            return COMMAND_OK;
+        }
+        command_error("the data directory %s cannot be looked at: a folder above it is closed "
+                      "to this user; run this as its owner, or choose another with --data-dir",
+                      attach->data_dir);
+        return COMMAND_FAILED;
+    }
+    if (info.st_uid == geteuid()) {
         return COMMAND_OK;
     }
     trust_user_name(info.st_uid, owner, sizeof(owner));
@@ -319,9 +298,10 @@ int attach_check_owner(const struct attach *attach)
 }
 
 /* Keys that the command itself follows: the place of the gateway, its own log. */
-static bool attach_uses(struct ng_str key)
+static bool attach_uses(const struct attach *attach, struct ng_str key)
 {
-    return str_is(key, "data_dir") || str_starts(key, ng_str_of("log."));
+    return str_is(key, attach->address != NULL ? "listen" : "data_dir") ||
+           str_starts(key, ng_str_of("log."));
 }
 
 int attach_refuse_unused(const struct command_line *line, struct attach *attach)
@@ -330,7 +310,7 @@ int attach_refuse_unused(const struct command_line *line, struct attach *attach)
     buf_init(&keys, ATTACH_ERROR_MAX);
     for (size_t i = 0; i < line->set_count; i++) {
         struct ng_str key = str_make(line->sets[i], strcspn(line->sets[i], "="));
-        if (!attach_uses(key)) {
+        if (!attach_uses(attach, key)) {
             buf_printf(&keys, "%s%.*s", text_if(keys.len > 0, ", "), (int)key.len, key.data);
         }
     }
@@ -340,7 +320,7 @@ int attach_refuse_unused(const struct command_line *line, struct attach *attach)
                            "a gateway serves %s and has its own configuration, so this command "
                            "cannot set: %s. Leave that out, or name another data directory "
                            "with --data-dir",
-                           attach->data_dir, buf_cstr(&keys));
+                           text_or(attach->address, attach->data_dir), buf_cstr(&keys));
         attach_done(attach);
     }
     buf_done(&keys);
@@ -471,6 +451,10 @@ int attach_look(struct command_line *line, struct attach *ret)
     if (running) {
         return attach_refuse_unused(line, ret);
     }
+    if (attach_check_owner(ret) != COMMAND_OK) {
+        attach_done(ret);
+        return COMMAND_FAILED;
+    }
     rc = attach_is_own(ret) ? attach_open_own(line, ret, &ret->gateway)
                             : attach_describe(ret, &ret->gateway);
     if (rc != NG_OK) {
@@ -480,6 +464,15 @@ int attach_look(struct command_line *line, struct attach *ret)
 }
 
 /* ---- requests ---- */
+
+void attach_direct(const struct attach *attach, struct client_request *request)
+{
+    request->address = attach->address;
+    request->socket_path = attach->address == NULL ? attach->socket_path : NULL;
+    if (attach->authorization != NULL) {
+        request->headers[request->header_count++] = attach->authorization;
+    }
+}
 
 static int attach_keep_body(void *user, int status, const char *data, size_t len)
 {
@@ -494,7 +487,7 @@ int attach_request(struct attach *attach, struct client_request *request,
     char error[512];
     memset(ret, 0, sizeof(*ret));
     buf_init(&ret->body, ATTACH_ANSWER_MAX);
-    request->socket_path = attach->socket_path;
+    attach_direct(attach, request);
     request->on_body = attach_keep_body;
     request->user = ret;
     enum client_outcome outcome =

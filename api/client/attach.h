@@ -20,6 +20,9 @@ struct attach {
     char *data_dir;
     int dir_fd;            /* of the data directory, where its path is too long for a socket */
     char socket_path[108]; /* as sockaddr_un holds it */
+    /* Of a gateway that is asked with the key in the environment, and the header with that;
+     * NULL: the socket. Memory of the command line. */
+    const char *address, *authorization;
 };
 
 /* An answer of a running gateway. */
@@ -40,8 +43,10 @@ int attach_find(struct command_line *line, struct attach *ret, bool *ret_running
 int attach_open_found(struct command_line *line, struct attach *ret);
 /* Would attach_open_found() make a store? After attach_find(). */
 bool attach_lacks_store(const struct attach *attach);
+/* Is there a store? Where a backend keeps it elsewhere: true. */
+bool attach_has_data(const struct attach *attach);
 /* As attach_open, for a command that only looks and makes nothing: where the data directory
- * cannot be had or would have to be made, the gateway is only described. COMMAND_USAGE too: an
+ * would have to be made, the gateway is only described. COMMAND_USAGE too: an
  * option that a running gateway would not follow. */
 int attach_look(struct command_line *line, struct attach *ret);
 /* Opens a gateway of the configuration with its plugins started, so that it answers as a
@@ -66,6 +71,10 @@ void attach_done(struct attach *attach);
  * COMMAND_OK; or COMMAND_USAGE after a message, and attach_done(). */
 int attach_refuse_unused(const struct command_line *line, struct attach *attach);
 
+/* Loads the client module once. NG_OK, or a failure after a message. */
+int attach_load_client(struct attach *attach);
+/* Where a request goes, and the key in it. */
+void attach_direct(const struct attach *attach, struct client_request *request);
 /* One request to the running gateway, whose answer of status 200 is added to `out`. NG_OK, or a
  * failure after a message. */
 int attach_fetch(struct attach *attach, struct client_request *request, struct buf *out);

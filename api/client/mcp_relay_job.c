@@ -205,7 +205,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
     struct relay *relay = job->relay;
     struct arena arena;
     struct client_request request = relay->base;
-    request.socket_path = relay->attach->socket_path;
+    attach_direct(relay->attach, &request);
     request.method = method;
     request.path = "/mcp";
     if (strcmp(method, "POST") == 0) {

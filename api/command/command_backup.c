@@ -81,7 +81,6 @@ static int backup_there(struct backup *backup)
     char error[512];
     int status = 0;
     struct client_request request = {
-        .socket_path = backup->attach.socket_path,
         .method = "POST",
         .path = line_has(backup->line, LINE_FILES) ? "/v1/admin/backup?files=true"
                                                    : "/v1/admin/backup",
@@ -89,6 +88,7 @@ static int backup_there(struct backup *backup)
         .on_body = backup_take,
         .user = backup,
     };
+    attach_direct(&backup->attach, &request);
     enum client_outcome outcome =
         backup->attach.client->send(&request, &status, error, sizeof(error));
     if (backup->failed_errno != 0) {

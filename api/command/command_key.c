@@ -229,6 +229,46 @@ static int key_print_json(struct ng_str text)
     return command_exit_code(command_flush(stdout));
 }
 
+static int key_fetch(struct key_command *command, bool all, struct ng_str name,
+                     const struct ng_value **ret, struct ng_str *ret_text)
+{
+    struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
+    const struct ng_value *answer = NULL;
+    int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
+    *ret = json_get(answer, "keys");
+    if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
+        command_error("the list of keys cannot be read");
+        rc = COMMAND_FAILED;
+    }
+    return rc;
+}
+
+/* What else the new key changes, for a person: the first one closes the gateway, and an agent
+ * may have a forgotten one. */
+static void key_show_effect(struct key_command *command, const struct ng_value *key)
+{
+    const struct ng_value *list = NULL;
+    struct ng_str agent = json_get_text(key, "agent");
+    struct ng_str text;
+    size_t same = 0;
+    if (line_has(command->line, LINE_JSON) ||
+        key_fetch(command, true, STR_NONE, &list, &text) != COMMAND_OK) {
+        return;
+    }
+    for (const struct ng_value *one = list->first; one != NULL; one = one->next) {
+        same += str_equal(json_get_text(one, "agent"), agent) &&
+                str_is(json_get_text(one, "state"), "live");
+    }
+    if (list->count == 1) {
+        (void)fputs("This is the first key: unless `auth` is off, every call over HTTP needs a "
+                    "key from now on.\n",
+                    stderr);
+    } else if (same > 1) {
+        (void)fprintf(stderr, "%.*s has %zu keys now; `notegate key list` shows them.\n",
+                      (int)agent.len, agent.data, same);
+    }
+}
+
 static int key_add(struct key_command *command)
 {
     struct key_job job = {.op = KEY_OP_ADD};
@@ -249,26 +289,13 @@ static int key_add(struct key_command *command)
             text = json_get_text(key, "key");
         }
         rc = key_show_new(key, text);
+        key_show_effect(command, key);
     }
     buf_done(&body);
     return rc;
 }
 
 /* ---- list ---- */
-
-static int key_fetch(struct key_command *command, bool all, struct ng_str name,
-                     const struct ng_value **ret, struct ng_str *ret_text)
-{
-    struct key_job job = {.op = KEY_OP_LIST, .all = all, .name = name};
-    const struct ng_value *answer = NULL;
-    int rc = key_do(command, &job, ng_str_of(""), &answer, ret_text);
-    *ret = json_get(answer, "keys");
-    if (rc == COMMAND_OK && (*ret == NULL || (*ret)->type != NG_TYPE_ARRAY)) {
-        command_error("the list of keys cannot be read");
-        rc = COMMAND_FAILED;
-    }
-    return rc;
-}
 
 static int key_list(struct key_command *command)
 {

@@ -18,6 +18,7 @@
 #include "api/base/own_files.h"
 #include "api/client/attach.h"
 #include "api/http/http_transport.h"
+#include "api/listen/http_listen.h"
 #include "api/ops/reload.h"
 #include "api/serve/routes.h"
 #include "command_user.h"
@@ -407,6 +408,26 @@ static int serve_settle(struct serve *serve, const struct attach *attach)
     return command_exit_code(rc);
 }
 
+/* A start that cannot listen makes no store: a later command would take that for the gateway's.
+ */
+static int serve_probe(const struct attach *attach)
+{
+    struct http_listener probe;
+    struct buf error;
+    if (!attach_lacks_store(attach)) {
+        return COMMAND_OK;
+    }
+    buf_init(&error, SERVE_ERROR_MAX);
+    int rc = http_listen_tcp(config_text(attach->config, "listen"), &probe, &error);
+    if (rc == NG_OK) {
+        (void)close(probe.fd);
+    } else {
+        command_error("%s", buf_cstr(&error));
+    }
+    buf_done(&error);
+    return command_exit_code(rc);
+}
+
 static void serve_warn_root(void)
 {
     if (geteuid() == 0) {
@@ -462,7 +483,7 @@ int command_serve(struct command_line *line)
         return COMMAND_FAILED;
     }
     if (serve_keep_input(line, &serve.input, attach.config) != COMMAND_OK ||
-        serve_settle(&serve, &attach) != COMMAND_OK) {
+        serve_probe(&attach) != COMMAND_OK || serve_settle(&serve, &attach) != COMMAND_OK) {
         attach_done(&attach);
         return COMMAND_FAILED;
     }

@@ -134,7 +134,8 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
         (void)buf_printf(error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
                          text_errno(number),
                          text_if(number == EADDRINUSE,
-                                 "; choose another port with --listen, or 0 for a free one"));
+                                 "; choose another one with --listen ADDRESS:PORT (port 0: a free "
+                                 "one)"));
         rc = NG_EUNAVAILABLE;
         if (number == EADDRINUSE) {
             rc = NG_EBUSY;

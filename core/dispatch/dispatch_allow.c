@@ -173,12 +173,21 @@ static int dispatch_not_on_list(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
+/* How an admin changes the key that is in the way, if one is. */
+static void dispatch_hint_key(struct call *call, const char *options)
+{
+    if (call->key != NULL) {
+        call->staged.hint =
+            arena_printf(&call->arena, "An admin can change the key: notegate key set %s %s",
+                         call->key->id, options);
+    }
+}
+
 static int dispatch_no_run(struct call *call, const struct tool *tool)
 {
     call_fail(call, NG_ERUN, "`%s` runs code, and the caller's key has no right to run code",
               tool->desc.name);
-    call->staged.hint = ng_str_of("A key with that right is made by: notegate key add NAME "
-                                  "--run");
+    dispatch_hint_key(call, "--run");
     return NG_ERUN;
 }
 
@@ -188,8 +197,7 @@ static int dispatch_no_restore(struct call *call, const struct tool *tool)
               "`%s` takes back the work of others: it needs the role admin or a key with the "
               "right --restore",
               tool->desc.name);
-    call->staged.hint =
-        ng_str_of("An admin gives a key that right: notegate key set ID --restore");
+    dispatch_hint_key(call, "--restore");
     return NG_EFORBIDDEN;
 }
 
@@ -211,9 +219,13 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
         return call_fail(call, NG_EFORBIDDEN, "`%s` needs the role admin", tool->desc.name);
     }
     if ((tool->desc.flags & NG_TOOL_AGENT_MODE) != 0 && call->caller.mode != NG_MODE_AGENT) {
-        return call_fail(call, NG_EMODE,
-                         "`%s` is allowed in Agent mode only; this caller's mode is %s",
-                         tool->desc.name, key_mode_name(call->caller.mode));
+        call_fail(call, NG_EMODE,
+                  "`%s` is allowed in Agent mode only; this caller's mode is %s",
+                  tool->desc.name, key_mode_name(call->caller.mode));
+        if (call->key != NULL && call->key->mode != NG_MODE_AGENT) {
+            dispatch_hint_key(call, "--mode agent");
+        }
+        return NG_EMODE;
     }
     call->read_only = dispatch_only_reads(tool, call->pub.args);
     if (call->read_only) {

@@ -8,6 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/files/fd_io.h"
+#include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
@@ -388,6 +389,17 @@ static int unpack_parent(struct unpack *unpack)
                               O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* What root restores belongs to the owner of the folder around it. */
+static void unpack_give(struct unpack *unpack, int folder, int fd)
+{
+    struct stat info;
+    if (geteuid() == 0 && fstat(folder, &info) == 0 &&
+        fchown(fd, info.st_uid, info.st_gid) != 0) { /* some file systems know no owners */
+        log_write(NG_LOG_WARNING, "files", "%s: the owner cannot be that of its folder",
+                  buf_cstr(&unpack->path));
+    }
+}
+
 static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
                          struct buf *error)
 {
@@ -411,11 +423,18 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
     if (dir < 0) {
         return unpack_fail(unpack, error, "cannot be a folder", ENOTDIR);
     }
+    int made = -1;
+    if (mkdirat(dir, unpack->name.data, S_IRWXU) == 0) {
+        made = openat(dir, unpack->name.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (made >= 0) {
+        unpack_give(unpack, dir, made);
+    }
     /* The owner needs write permission for the files that follow. */
-    if (mkdirat(dir, unpack->name.data, S_IRWXU) != 0 ||
-        fchmodat(dir, unpack->name.data, (mode_t)(file->mode | S_IRWXU), 0) != 0) {
+    if (made < 0 || fchmod(made, (mode_t)(file->mode | S_IRWXU)) != 0) {
         rc = unpack_fail(unpack, error, "cannot be made", errno);
     }
+    files_close_fd(&made);
     files_close_fd(&dir);
     return rc;
 }
@@ -431,7 +450,11 @@ static int unpack_create(struct unpack *unpack, struct buf *error)
                    number, FILES_TEMP_WRITING);
     unpack->fd = openat(unpack->dir, unpack->temporary,
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return unpack->fd >= 0 ? NG_OK : unpack_fail(unpack, error, "cannot be made", errno);
+    if (unpack->fd < 0) {
+        return unpack_fail(unpack, error, "cannot be made", errno);
+    }
+    unpack_give(unpack, unpack->dir, unpack->fd);
+    return NG_OK;
 }
 
 static int unpack_open(struct unpack *unpack, const struct packed_file *file, struct buf *error)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ int run_as_add(struct buf *out, uid_t user, const char *command)
 {
     char name[NAME_MAX_BYTES];
     bool by_root = geteuid() == 0;
-    bool sudo = !by_root && has_sudo();
+    bool sudo = (!by_root || getenv("SUDO_USER") != NULL) && has_sudo();
     if (user == geteuid()) {
         return buf_printf(out, "`%s`", command);
     }
@@ -72,14 +73,6 @@ int run_as_add_whom(struct buf *out, uid_t user, const char *command)
                       : buf_printf(out, "root with `%s`", command);
 }
 
-static bool is_this_program(const char *path)
-{
-    struct stat found;
-    struct stat own;
-    return stat(path, &found) == 0 && stat("/proc/self/exe", &own) == 0 &&
-           found.st_dev == own.st_dev && found.st_ino == own.st_ino;
-}
-
 /* May that user pass the folders above? Only root can ask for others. */
 static bool can_reach(const char *path, uid_t user)
 {
@@ -93,10 +86,19 @@ static bool can_reach(const char *path, uid_t user)
     return true;
 }
 
+/* Is it this program, and on the path of that user? A link may lead into a closed home. */
+static bool is_found(const char *path, uid_t user)
+{
+    struct stat found;
+    struct stat own;
+    return stat(path, &found) == 0 && stat("/proc/self/exe", &own) == 0 &&
+           found.st_dev == own.st_dev && found.st_ino == own.st_ino && can_reach(path, user);
+}
+
 int run_as_add_program(struct buf *out, uid_t user)
 {
     char path[PATH_MAX];
-    if (is_this_program("/usr/bin/" PROGRAM) || is_this_program("/usr/local/bin/" PROGRAM)) {
+    if (is_found("/usr/bin/" PROGRAM, user) || is_found("/usr/local/bin/" PROGRAM, user)) {
         return buf_add_c(out, PROGRAM);
     }
     ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);

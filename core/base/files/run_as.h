@@ -10,9 +10,9 @@
 
 #include "core/base/buf.h"
 
-/* For the user itself "`COMMAND`", for root "`runuser -u NAME -- COMMAND`". For others "`sudo
- * -u NAME COMMAND` as an administrator"; where sudo is not installed, root's command and " as
- * root". */
+/* For the user itself "`COMMAND`", for root "`runuser -u NAME -- COMMAND`", by way of sudo
+ * "`sudo -u NAME COMMAND`". For others "`sudo -u NAME COMMAND` as an administrator"; where sudo
+ * is not installed, root's command and " as root". */
 int run_as_add(struct buf *out, uid_t user, const char *command);
 /* The same with the command line of this process. */
 int run_as_add_again(struct buf *out, uid_t user);
