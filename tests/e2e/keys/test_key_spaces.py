@@ -115,3 +115,16 @@ def test_the_first_space_is_the_default_of_every_tool(start):
     change(ident)
     write(ada, "fourth")
     assert where("fourth") == (["~ada"], ["shared"])
+
+
+def test_the_command_says_what_a_new_key_changes(tmp_path):
+    data = tmp_path / "data"
+    first, others = "This is the first key", "notegate key list` shows them"
+    assert first in made(data, "ada")[0].stderr
+    done = made(data, "ada", "--role", "reader")[0]
+    assert "ada has 2 keys now" in done.stderr and first not in done.stderr
+    done = made(data, "bob")[0]
+    assert first not in done.stderr and others not in done.stderr
+    assert others not in made(data, "ada", "--json")[0].stderr
+    assert notegate(data, "key", "revoke", "ada").returncode == 0
+    assert others not in made(data, "ada")[0].stderr, "revoked ones are none"

@@ -404,7 +404,7 @@ def test_restoring_needs_the_right(memory):
         assert ("checkpoint_restore" in Handshake(memory, headers).listed()) == listed
     body = refused(memory.call("checkpoint_restore", leads, bearer(memory.keys["plain"])), 403, "FORBIDDEN")
     assert "role admin or a key with the right --restore" in body["message"]
-    assert "notegate key set ID --restore" in body["hint"]
+    assert f"notegate key set {key_id(memory.keys['plain'])} --restore" in body["hint"]
     line = eventually(lambda: memory.logged('"audit"', '"checkpoint_restore"', "FORBIDDEN"), what="the audit line")[0]
     assert json.loads(line)["agent"] == "plain" and leads["checkpoint_id"] in line
     for who in ("may", "lead"):

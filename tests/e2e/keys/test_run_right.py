@@ -48,7 +48,7 @@ def test_without_the_right_nothing_that_runs_is_listed_or_runs(team, name):
     for tool, arguments in RUNS.items():
         for called in (tool, tool[0].upper() + tool[1:]):
             body = refused(team.call(called, {**NAMED, **arguments}, headers), 403, "RUN_FORBIDDEN")
-            assert tool in body["message"] and "notegate key add NAME --run" in body["hint"]
+            assert tool in body["message"] and f"notegate key set {key_id(key)} --run" in body["hint"]
         assert mcp_code(mcp(team, key, "tools/call", {"name": tool, "arguments": {**NAMED, **arguments}})) == "RUN_FORBIDDEN"
     assert (team.data_dir / "files" / "n.ipynb").read_bytes() == before
     # Cells are still written: that runs nothing.

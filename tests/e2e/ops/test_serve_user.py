@@ -243,6 +243,32 @@ def test_a_directory_of_another_user(top):
     assert list(data.iterdir()) == []
 
 
+@needs_root
+@pytest.mark.parametrize("sudo", [False, True])
+def test_a_link_into_a_closed_home(top, sudo):
+    """It is on root's path and not on that of the user who is to run it."""
+    home, data = top / "home", top / "data"
+    built = pathlib.Path(binary()).parents[1]
+    for name in ("bin", "lib", "modules"):
+        if (built / name).exists():
+            shutil.copytree(built / name, home / name)
+    home.chmod(0o700)
+    data.mkdir(mode=0o700)
+    os.chown(data, NOBODY, NOBODY)
+    link = pathlib.Path("/usr/local/bin/notegate")
+    if link.is_symlink() or link.exists():
+        pytest.skip("this machine has a program there")
+    link.symlink_to(home / "bin" / "notegate")
+    try:
+        done = subprocess.run(["notegate", "verify", "--data-dir", data], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment() | ({"SUDO_USER": "ada"} if sudo else {}), check=False)
+    finally:
+        link.unlink()
+    said = re.search(r"`(?:runuser -u nobody --|sudo -u nobody) (\S+) verify --data-dir", done.stderr)
+    assert done.returncode == 1 and said and said[1] != "notegate", done.stderr
+    assert ("sudo -u" in done.stderr) == (sudo and os.access("/usr/bin/sudo", os.X_OK))
+
+
 def test_a_stop_leaves_no_socket(start):
     running = start()
     path = pathlib.Path(running.socket_path)
@@ -347,27 +373,112 @@ def test_a_command_says_that_another_gateway_answers(top):
     gateway = Gateway(top / "data")
     address = gateway.url.removeprefix("http://")
 
-    def other(*words):
+    def other(*words, **more):
         return subprocess.run([binary(), *map(str, words), "--listen", address], capture_output=True, text=True, timeout=TIMEOUT,
-                              env=environment() | {"HOME": str(top / "home")}, user=OTHER_USER, group=OTHER_USER, cwd="/", check=False)
+                              env=environment() | {"HOME": str(top / "home")} | more, user=OTHER_USER, group=OTHER_USER, cwd="/",
+                              check=False, stdin=subprocess.DEVNULL)
 
     try:
         said = f"another gateway answers at {address}, and its data directory is not {top}/home/.local/share/notegate"
-        for words in (["add", "ann"], ["list"]):
-            done = other("key", *words)
-            assert done.returncode == 1 and said in done.stderr and "would not know this key" in done.stderr, done
+        for words, why in ((["key", "add", "ann"], "it has keys of its own"), (["key", "list"], "it has keys of its own"),
+                           (["whoami"], "it knows nothing of this caller"),
+                           (["call", "notebook", "mode=list"], "there is no store yet"), (["mcp"], "there is no store yet")):
+            done = other(*words)
+            assert done.returncode == 1 and said in done.stderr and why in done.stderr, done
         made = as_printed(done.stderr.split("That gateway says: ")[1])
         assert made.returncode == 0 and made.stdout.startswith("ng_"), made
         done = other("tools")
         assert done.returncode == 0 and said in done.stderr, done
-        done = other("call", "notebook", "mode=list")
-        assert done.returncode == 1 and f"{said}, where there is no store yet" in done.stderr, done
         assert not (top / "home").exists()
         # A data directory that is named is the one that is meant.
         done = notegate("key", "add", "ann", "--listen", address, "--data-dir", top / "named")
         assert done.returncode == 0 and "another gateway" not in done.stderr, done
     finally:
         assert gateway.stop() == 0
+
+
+@needs_root
+def test_a_command_sends_the_key_of_the_environment(top):
+    gateway = Gateway(top / "data")
+    address = gateway.url.removeprefix("http://")
+
+    def key(*words):
+        made = notegate("key", "add", *words, "--data-dir", top / "data")
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    def other(*words, sent, code=0, listen=address, **more):
+        env = environment() | {"HOME": str(top / "home"), "NOTEGATE_KEY": sent}
+        done = subprocess.run([binary(), *map(str, words), "--listen", listen], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=env, user=OTHER_USER, group=OTHER_USER, cwd="/", check=False, **more)
+        assert done.returncode == code, (words, done)
+        return done
+
+    try:
+        ann, admin = key("ann"), key("root", "--role", "admin")
+        assert json.loads(other("whoami", sent=ann).stdout)["agent"] == "ann"
+        assert "Created" in other("call", "notebook", "mode=create", "name=plan", "newStr=text", sent=ann).stdout
+        assert other("call", "notebook", '{"mode": "read", "name": "plan"}', sent=ann).stdout == "text\n"
+        listed = json.loads(other("tools", "--format", "openai", sent=ann).stdout)
+        assert [tool for tool in listed if tool["function"]["name"] == "notebook"]
+        ask = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}})
+        answer = json.loads(other("mcp", sent=ann, input=ask + "\n").stdout.splitlines()[0])
+        assert "ann" in answer["result"]["instructions"]
+        assert "role admin" in other("key", "list", sent=ann, code=1).stderr
+        assert " ann " in other("key", "list", sent=admin).stdout
+        # A key that is not taken, an option that the gateway cannot follow, nobody there.
+        wrong = other("call", "notebook", "mode=list", sent=ann[:-1] + ("a" if ann[-1] != "a" else "b"), code=1)
+        assert f"the gateway at {address} does not take the key in NOTEGATE_KEY: " in wrong.stderr and ann not in wrong.stderr
+        unused = other("call", "notebook", "mode=list", "--root", "/", sent=ann, code=2)
+        assert f"a gateway serves {address}" in unused.stderr and "roots" in unused.stderr
+        nobody = other("call", "notebook", "mode=list", sent=ann, listen="127.0.0.1:0")
+        assert nobody.stdout == "Available notebooks:\n- default: Empty\n", "as without a key"
+        # These work on the user's own data directory, which it has not.
+        assert "does not exist" in other("verify", sent=admin, code=1).stderr
+        assert not (top / "home").exists()
+    finally:
+        assert gateway.stop() == 0
+
+
+@needs_root
+def test_a_data_directory_in_a_closed_home(top):
+    """Whether it is there cannot be seen."""
+    home = top / "home"
+    (home / "data").mkdir(parents=True)
+    home.chmod(0o700)
+    for words in (["call", "notebook", "mode=list"], ["whoami"], ["key", "list"], ["verify"], ["backup", "/tmp/never"]):
+        done = subprocess.run([binary(), *words, "--data-dir", str(home / "data")], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment(), user=OTHER_USER, group=OTHER_USER, cwd="/", check=False)
+        assert done.returncode == 1 and f"{home}/data cannot be looked at: a folder above it is closed" in done.stderr, done
+
+
+def test_a_start_that_cannot_listen_makes_no_store(top):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = notegate("serve", "--listen", address, "--data-dir", top / "data")
+    assert done.returncode == 1 and f"cannot listen on {address}" in done.stderr and "--listen ADDRESS:PORT" in done.stderr
+    assert not (top / "data").exists()
+
+
+@needs_root
+def test_what_root_restores_belongs_to_the_owner_of_the_folder(top):
+    before, after = top / "before", top / "after"
+    for root in (before, after):
+        root.mkdir()
+    (before / "folder").mkdir()
+    (before / "folder" / "file").write_text("text")
+    (before / "own").write_text("text")
+    made = notegate("call", "notebook", "mode=create", "name=n", "newStr=t", "--data-dir", top / "data", "--root", before)
+    assert made.returncode == 0, made.stderr
+    assert notegate("backup", top / "copy", "--files", "--data-dir", top / "data", "--root", before).returncode == 0
+    os.chown(after, NOBODY, NOBODY)
+    done = notegate("restore", top / "copy", "--data-dir", top / "new", "--root", after)
+    assert done.returncode == 0, done.stderr
+    for name in ("own", "folder", "folder/file"):
+        info = (after / name).stat()
+        assert (info.st_uid, info.st_gid) == (NOBODY, NOBODY), name
+    assert (after / "folder" / "file").stat().st_mode == (before / "folder" / "file").stat().st_mode
 
 
 @needs_root
