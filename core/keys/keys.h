@@ -42,7 +42,7 @@ struct key_spec {
     bool run, restore;
     const struct ng_str *spaces;
     size_t space_count;
-    bool first_is_default; /* of all tools; false: in what earlier versions made, too */
+    bool first_is_default;      /* of all tools; false: in what earlier versions made, too */
     const struct ng_str *tools; /* names and globs; count 0: all */
     size_t tool_count;
     const struct ng_str *no_tools; /* names and globs */
