@@ -73,7 +73,7 @@ int attach_refuse_unused(const struct command_line *line, struct attach *attach)
 
 /* Loads the client module once. NG_OK, or a failure after a message. */
 int attach_load_client(struct attach *attach);
-/* Where a request goes, and the key in it. */
+/* Sets the address of a request, and the key in it. */
 void attach_direct(const struct attach *attach, struct client_request *request);
 /* One request to the running gateway, whose answer of status 200 is added to `out`. NG_OK, or a
  * failure after a message. */

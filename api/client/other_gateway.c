@@ -70,7 +70,7 @@ static bool takes_key(const char *name)
     return str_in_words(ng_str_of(name), "call key mcp tools whoami");
 }
 
-/* What the command is told about its own data directory. NULL: it runs all the same. */
+/* Why the command must not run on its own data directory. NULL: it may. */
 static const char *why_refused(const struct attach *attach, const char *name)
 {
     if (strcmp(name, "key") == 0) {
@@ -80,9 +80,7 @@ static const char *why_refused(const struct attach *attach, const char *name)
         return ", so it knows nothing of this caller";
     }
     bool makes = strcmp(name, "call") == 0 || strcmp(name, "mcp") == 0;
-    return makes && !attach_has_data(attach)
-               ? ", where there is no store yet"
-               : NULL;
+    return makes && !attach_has_data(attach) ? ", where there is no store yet" : NULL;
 }
 
 static enum other_gateway tell(const struct attach *attach, const char *name,

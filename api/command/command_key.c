@@ -243,7 +243,7 @@ static int key_fetch(struct key_command *command, bool all, struct ng_str name,
     return rc;
 }
 
-/* What else the new key changes, for a person: the first one closes the gateway, and an agent
+/* Tells a person what else the new key changes: the first one closes the gateway, and an agent
  * may have a forgotten one. */
 static void key_show_effect(struct key_command *command, const struct ng_value *key)
 {

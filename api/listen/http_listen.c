@@ -131,11 +131,12 @@ int http_listen_tcp(struct ng_str address, struct http_listener *ret, struct buf
     if (ret->fd < 0 || setsockopt(ret->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         bind(ret->fd, found->ai_addr, found->ai_addrlen) != 0) {
         int number = errno;
-        (void)buf_printf(error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
-                         text_errno(number),
-                         text_if(number == EADDRINUSE,
-                                 "; choose another one with --listen ADDRESS:PORT (port 0: a free "
-                                 "one)"));
+        (void)buf_printf(
+            error, "cannot listen on %.*s: %s%s", (int)address.len, address.data,
+            text_errno(number),
+            text_if(number == EADDRINUSE,
+                    "; choose another one with --listen ADDRESS:PORT (port 0: a free "
+                    "one)"));
         rc = NG_EUNAVAILABLE;
         if (number == EADDRINUSE) {
             rc = NG_EBUSY;

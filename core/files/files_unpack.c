@@ -389,7 +389,7 @@ static int unpack_parent(struct unpack *unpack)
                               O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* What root restores belongs to the owner of the folder around it. */
+/* Restored by root, it belongs to the owner of the folder around it. */
 static void unpack_give(struct unpack *unpack, int folder, int fd)
 {
     struct stat info;
