@@ -103,17 +103,11 @@ build() {
     )
 }
 
-# serve_for USER ARGUMENTS: as root, what a gateway with these arguments that becomes this user needs: the user, its data, a
-# program that it can read. Changes $program where that is in a folder that is closed to the user.
+# serve_for USER: as root, what a gateway that becomes this user needs: the user, its data, a program that it can read. Changes
+# $program where that is in a folder that is closed to the user.
 serve_for() {
     local user=$1 copy=${NOTEGATE_TEST_COPY:-/opt/notegate}
-    local data=${NOTEGATE_DATA_DIR:-/var/lib/notegate} before=
-    local word
-    for word in "${@:2}"; do
-        [ "$before" != --data-dir ] || data=$word
-        [ "$word" = "${word#--data-dir=}" ] || data=${word#--data-dir=}
-        before=$word
-    done
+    local data=${NOTEGATE_DATA_DIR:-/var/lib/notegate}
     if [ "$user" = notegate ] && ! getent passwd notegate >/dev/null; then
         say "Making the system user notegate."
         useradd --system --user-group --home-dir /var/lib/notegate --no-create-home --shell /usr/sbin/nologin \

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,10 +29,7 @@
 /* While waiting for a data directory: how often to look. */
 #define ATTACH_POLL_NS 20000000L
 #define ATTACH_PATH_MAX 4096
-#define ATTACH_PASSWD_MAX 4096
 #define ATTACH_NAME_MAX 64
-/* The user of the package's service. */
-#define ATTACH_SERVICE_USER "notegate"
 /* As the backend calls it; a test compares. */
 #define ATTACH_SQLITE_FILE "notegate.db"
 /* At the end: for a call that was answered before its tool came back. */
@@ -132,7 +128,7 @@ static int attach_prepare(struct command_line *line, struct attach *ret)
     return rc;
 }
 
-static bool attach_has_file(const struct attach *attach, const char *name)
+bool attach_has_file(const struct attach *attach, const char *name)
 {
     char path[ATTACH_PATH_MAX];
     int len = snprintf(path, sizeof(path), "%s/%s", attach->data_dir, name);
@@ -140,60 +136,27 @@ static bool attach_has_file(const struct attach *attach, const char *name)
            (errno != ENOENT && errno != ENOTDIR);
 }
 
-/*
- * The machine's gateway is configured in a file that this user may not read. A command then
- * does not begin a store of the user's own, which would pass for the machine's: `serve` does,
- * or a data directory that is named.
- */
-static int attach_check_passed(struct attach *attach)
-{
-    const char *passed = config_passed_over(attach->config);
-    if (passed == NULL || config_is_set(attach->config, "data_dir") ||
-        attach_has_file(attach, NOTEGATE_LOCK_NAME)) {
-        return COMMAND_OK;
-    }
-    struct buf again;
-    struct stat info;
-    struct passwd entry;
-    struct passwd *service = NULL;
-    char text[ATTACH_PASSWD_MAX];
-    uid_t user = stat(passed, &info) == 0 ? info.st_uid : 0;
-    if (getpwnam_r(ATTACH_SERVICE_USER, &entry, text, sizeof(text), &service) == 0 &&
-        service != NULL) {
-        user = service->pw_uid;
-    }
-    buf_init(&again, ATTACH_ERROR_MAX);
-    (void)run_as_add_again(&again, user);
-    command_error("this machine's gateway is configured in %s, which this user may not read; "
-                  "run this as its user: %s, or name a data directory of your own with "
-                  "--data-dir, or a configuration with --config",
-                  passed, buf_cstr(&again));
-    buf_done(&again);
-    attach_done(attach);
-    return COMMAND_FAILED;
-}
-
-bool attach_lacks_store(const struct attach *attach)
+bool attach_is_new(const struct attach *attach)
 {
     return str_is(config_text(attach->config, "documents"), "sqlite") &&
-           !attach_has_file(attach, ATTACH_SQLITE_FILE);
+           !attach_has_file(attach, ATTACH_SQLITE_FILE) &&
+           !attach_has_file(attach, NOTEGATE_LOCK_NAME);
 }
 
 /* For commands that need data: a mistyped name must not make an empty store, which would then
  * be verified and backed up. Of other backends, attach_is_empty() tells once they are open. */
 bool attach_has_data(const struct attach *attach)
 {
-    return !str_is(config_text(attach->config, "documents"), "memory") &&
-           !attach_lacks_store(attach);
+    if (str_is(config_text(attach->config, "documents"), "memory")) {
+        return false;
+    }
+    return !str_is(config_text(attach->config, "documents"), "sqlite") ||
+           attach_has_file(attach, ATTACH_SQLITE_FILE);
 }
 
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running)
 {
     int rc = attach_prepare(line, ret);
-    if (rc != COMMAND_OK) {
-        return rc;
-    }
-    rc = attach_check_passed(ret);
     if (rc != COMMAND_OK) {
         return rc;
     }

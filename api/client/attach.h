@@ -41,8 +41,10 @@ int attach_open(struct command_line *line, struct attach *ret);
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running);
 /* The part of attach_open() behind attach_find() that found none. */
 int attach_open_found(struct command_line *line, struct attach *ret);
-/* Would attach_open_found() make a store? After attach_find(). */
-bool attach_lacks_store(const struct attach *attach);
+/* Would attach_open_found() make a store, where none has begun? After attach_find(). */
+bool attach_is_new(const struct attach *attach);
+/* Is a file of this name in the data directory? Also where that cannot be told. */
+bool attach_has_file(const struct attach *attach, const char *name);
 /* Is there a store? Where a backend keeps it elsewhere: true. */
 bool attach_has_data(const struct attach *attach);
 /* As attach_open, for a command that only looks and makes nothing: where the data directory

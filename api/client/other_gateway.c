@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* other_gateway.c - one request over TCP, to tell a gateway from other programs. */
+/* other_gateway.c - asks for a gateway at the configured address, and reads no other program's
+ * answer as one. */
 #include "other_gateway.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "core/base/files/run_as.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
@@ -12,6 +16,9 @@
 #define ANSWER_MAX ((size_t)256 * 1024)
 #define ERROR_SIZE 256
 #define STATUS_OK 200
+#define PASSWD_MAX 4096
+/* The user of the package's service. */
+#define SERVICE_USER "notegate"
 
 /* An answer of a gateway; else `is` is false. */
 struct other_answer {
@@ -40,34 +47,72 @@ static void read_answer(struct arena *arena, struct ng_str body, struct other_an
     ret->hint = json_get_text(value, "hint");
 }
 
-static struct other_answer ask(struct command_line *line, const struct attach *attach)
+/* With the key in `attach`, if there is one. */
+static struct other_answer ask(struct command_line *line, const struct attach *attach,
+                               const char *path)
 {
     char error[ERROR_SIZE];
     struct other_answer answer = {.is = false};
     struct buf body;
     struct client_request request = {.wait_ms = OTHER_GATEWAY_WAIT_MS,
                                      .method = "GET",
-                                     .path = "/v1/keys",
+                                     .path = path,
                                      .headers = {"Accept: application/json"},
                                      .header_count = 1,
                                      .on_body = take,
                                      .user = &body};
     attach_direct(attach, &request);
-    if (attach->authorization != NULL) {
-        request.path = "/v1/me";
-    }
     buf_init(&body, ANSWER_MAX);
     if (attach->client->send(&request, &answer.status, error, sizeof(error)) == CLIENT_OK) {
         read_answer(&line->arena, arena_copy(&line->arena, buf_str(&body)), &answer);
+    } else {
+        answer.message = arena_copy(&line->arena, ng_str_of(error));
     }
     buf_done(&body);
     return answer;
 }
 
-/* A command that can do its work over HTTP, as any caller. */
-static bool takes_key(const char *name)
+/* Does a gateway answer at the configured address? Without a key: other programs get none.
+ * True: `attach` has the address. */
+static bool meet(struct command_line *line, struct attach *attach, struct other_answer *ret)
 {
-    return str_in_words(ng_str_of(name), "call key mcp tools whoami");
+    attach->address = arena_copy(&line->arena, config_text(attach->config, "listen")).data;
+    if (attach->address == NULL || attach_load_client(attach) != NG_OK) {
+        attach->address = NULL;
+        return false;
+    }
+    *ret = ask(line, attach, "/v1/keys");
+    return ret->is;
+}
+
+/* Can the command do its work over HTTP, as any caller? */
+static bool takes_key(const struct command_line *line)
+{
+    return str_in_words(ng_str_of(line->command->name), "call key mcp tools whoami");
+}
+
+static enum other_gateway with_key(struct command_line *line, struct attach *attach)
+{
+    const char *key = getenv(OTHER_GATEWAY_KEY);
+    struct other_answer answer;
+    if (key == NULL || key[0] == '\0' || !takes_key(line) || !meet(line, attach, &answer)) {
+        attach->address = NULL;
+        return OTHER_GATEWAY_NONE;
+    }
+    attach->authorization = arena_printf(&line->arena, "Authorization: Bearer %s", key).data;
+    if (attach->authorization != NULL) {
+        answer = ask(line, attach, "/v1/me");
+        if (answer.is && answer.status == STATUS_OK) {
+            return OTHER_GATEWAY_KEYED;
+        }
+    }
+    command_error("the gateway at %s, asked with the key in " OTHER_GATEWAY_KEY ": %.*s%s%.*s",
+                  attach->address, (int)answer.message.len, text_or(answer.message.data, ""),
+                  text_if(answer.hint.len > 0, ". "), (int)answer.hint.len,
+                  text_or(answer.hint.data, ""));
+    attach->address = NULL;
+    attach->authorization = NULL;
+    return OTHER_GATEWAY_REFUSED;
 }
 
 /* Why the command must not run on its own data directory. NULL: it may. */
@@ -83,51 +128,67 @@ static const char *why_refused(const struct attach *attach, const char *name)
     return makes && !attach_has_data(attach) ? ", where there is no store yet" : NULL;
 }
 
-static enum other_gateway tell(const struct attach *attach, const char *name,
-                               const struct other_answer *answer)
+static enum other_gateway without_key(struct command_line *line, struct attach *attach)
 {
-    const char *why = why_refused(attach, name);
-    command_error("another gateway answers at %s, and its data directory is not %s%s%s%.*s%s",
-                  attach->address, attach->data_dir,
-                  text_or(why, ", which this command works on"),
-                  text_if(answer->hint.len > 0, ". That gateway says: "), (int)answer->hint.len,
-                  text_or(answer->hint.data, ""),
-                  text_if(takes_key(name), "; with a key of that gateway in " OTHER_GATEWAY_KEY
-                                           ", this command works on it"));
-    return why != NULL ? OTHER_GATEWAY_REFUSED : OTHER_GATEWAY_NONE;
+    struct other_answer answer;
+    enum other_gateway found = OTHER_GATEWAY_NONE;
+    if (meet(line, attach, &answer)) {
+        const char *why = why_refused(attach, line->command->name);
+        bool keyed = takes_key(line) && !attach_has_data(attach);
+        command_error(
+            "another gateway answers at %s, and its data directory is not %s%s%s%.*s%s",
+            attach->address, attach->data_dir, text_or(why, ", which this command works on"),
+            text_if(answer.hint.len > 0, ". That gateway says: "), (int)answer.hint.len,
+            text_or(answer.hint.data, ""),
+            text_if(keyed, "; with a key of that gateway in " OTHER_GATEWAY_KEY
+                           ", this command works on it"));
+        found = why != NULL ? OTHER_GATEWAY_REFUSED : OTHER_GATEWAY_NONE;
+    }
+    attach->address = NULL;
+    return found;
+}
+
+/*
+ * The machine's gateway is configured in a file that this user may not read. A command then
+ * does not begin a store of the user's own, which would pass for the machine's: `serve` does,
+ * or a data directory that is named.
+ */
+static bool passes_over(const struct command_line *line, const struct attach *attach)
+{
+    const char *passed = config_passed_over(attach->config);
+    if (passed == NULL || attach_has_file(attach, NOTEGATE_LOCK_NAME)) {
+        return false;
+    }
+    struct buf again;
+    struct stat info;
+    struct passwd entry;
+    struct passwd *service = NULL;
+    char text[PASSWD_MAX];
+    uid_t user = stat(passed, &info) == 0 ? info.st_uid : 0;
+    if (getpwnam_r(SERVICE_USER, &entry, text, sizeof(text), &service) == 0 &&
+        service != NULL) {
+        user = service->pw_uid;
+    }
+    buf_init(&again, ANSWER_MAX);
+    (void)run_as_add_again(&again, user);
+    command_error(
+        "this machine's gateway is configured in %s, which this user may not read; "
+        "run this as its user: %s, %sor name a data directory of your own with "
+        "--data-dir, or a configuration with --config",
+        passed, buf_cstr(&again),
+        text_if(takes_key(line), "or with a key of that gateway in " OTHER_GATEWAY_KEY ", "));
+    buf_done(&again);
+    return true;
 }
 
 enum other_gateway other_gateway_find(struct command_line *line, struct attach *attach)
 {
-    const char *name = line->command->name;
-    const char *key = getenv(OTHER_GATEWAY_KEY);
-    struct ng_str listen = config_text(attach->config, "listen");
     enum other_gateway found = OTHER_GATEWAY_NONE;
-    attach->address = arena_copy(&line->arena, listen).data;
-    if (key != NULL && key[0] != '\0' && takes_key(name)) {
-        attach->authorization =
-            arena_printf(&line->arena, "Authorization: Bearer %s", key).data;
+    if (!attach_has_data(attach)) {
+        found = with_key(line, attach);
     }
-    if (attach->address == NULL || attach_load_client(attach) != NG_OK) {
-        attach->address = NULL;
-        attach->authorization = NULL;
-        return OTHER_GATEWAY_NONE;
+    if (found != OTHER_GATEWAY_NONE) {
+        return found;
     }
-    struct other_answer answer = ask(line, attach);
-    if (answer.is && attach->authorization != NULL) {
-        if (answer.status == STATUS_OK) {
-            return OTHER_GATEWAY_KEYED;
-        }
-        command_error("the gateway at %s does not take the key in " OTHER_GATEWAY_KEY
-                      ": %.*s%s%.*s",
-                      attach->address, (int)answer.message.len,
-                      text_or(answer.message.data, ""), text_if(answer.hint.len > 0, ". "),
-                      (int)answer.hint.len, text_or(answer.hint.data, ""));
-        found = OTHER_GATEWAY_REFUSED;
-    } else if (answer.is) {
-        found = tell(attach, name, &answer);
-    }
-    attach->address = NULL;
-    attach->authorization = NULL;
-    return found;
+    return passes_over(line, attach) ? OTHER_GATEWAY_REFUSED : without_key(line, attach);
 }

@@ -18,8 +18,11 @@ enum other_gateway {
     OTHER_GATEWAY_REFUSED, /* the command must not run; after a message */
 };
 
-/* For a command whose data directory is the default, and not served. Waits
- * OTHER_GATEWAY_WAIT_MS at most. KEYED: address and authorization of `attach` are set. */
+/*
+ * For a command whose data directory is the default, and not served; waits
+ * OTHER_GATEWAY_WAIT_MS at most for each answer. A user without a store uses the gateway with
+ * the key of the environment. KEYED: address and authorization of `attach` are set.
+ */
 enum other_gateway other_gateway_find(struct command_line *line, struct attach *attach);
 
 #endif

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +19,7 @@
 #define TRIAL_PATH_MAX 4096
 /* Folders that are open at a time while the data directory is removed. */
 #define TRIAL_FOLDERS 16
-#define TRIAL_MEMORY "/dev/shm"
+#define TRIAL_TEXT_MAX ((size_t)64 * 1024)
 /* Exit code of the child if its work was done: a plugin that calls exit(0) has not passed. */
 #define TRIAL_PASSED 100
 
@@ -57,7 +59,45 @@ static int trial_wait(pid_t child, const sigset_t *signals)
     return COMMAND_FAILED;
 }
 
-static int trial_start(int (*work)(void *user, const char *dir), void *user, const char *dir)
+static int trial_start(int (*work)(void *user, const char *dir), void *user, const char *dir,
+                       const sigset_t *before, const sigset_t *signals)
+{
+    (void)command_flush(stdout);
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+        int code = getppid() == parent ? command_end_output(work(user, dir)) : COMMAND_FAILED;
+        _exit(code == COMMAND_OK ? TRIAL_PASSED : COMMAND_FAILED);
+    }
+    if (child < 0) {
+        command_error("no process can be started: %s", text_errno(errno));
+        return COMMAND_FAILED;
+    }
+    return trial_wait(child, signals);
+}
+
+static int trial_in(const char *base, const char *name,
+                    int (*work)(void *user, const char *dir), void *user,
+                    const sigset_t *before, const sigset_t *signals)
+{
+    char dir[TRIAL_PATH_MAX];
+    int len = snprintf(dir, sizeof(dir), "%s/%s-XXXXXX", base, name);
+    if (len < 0 || (size_t)len >= sizeof(dir) || mkdtemp(dir) == NULL) {
+        command_error("no folder can be made in %s: %s", base, text_errno(errno));
+        return COMMAND_FAILED;
+    }
+    int code = trial_start(work, user, dir, before, signals);
+    if (nftw(dir, trial_remove_one, TRIAL_FOLDERS, FTW_DEPTH | FTW_PHYS) != 0) {
+        command_error("%s cannot be removed: %s", dir, text_errno(errno));
+        return COMMAND_FAILED;
+    }
+    return code;
+}
+
+int trial_run(const char *base, const char *name, int (*work)(void *user, const char *dir),
+              void *user)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
     sigset_t signals;
@@ -66,43 +106,32 @@ static int trial_start(int (*work)(void *user, const char *dir), void *user, con
     for (size_t i = 0; i < NG_COUNT(ends); i++) {
         (void)sigaddset(&signals, ends[i]);
     }
+    if (base == NULL) {
+        base = getenv("TMPDIR");
+    }
+    if (base == NULL || base[0] == '\0') {
+        base = "/tmp";
+    }
     (void)signal(SIGCHLD, SIG_DFL); /* ignored, it would take the child's status */
     (void)pthread_sigmask(SIG_BLOCK, &signals, &before);
-    (void)command_flush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        int code = command_end_output(work(user, dir));
-        _exit(code == COMMAND_OK ? TRIAL_PASSED : COMMAND_FAILED);
-    }
-    if (child < 0) {
-        command_error("no process can be started: %s", text_errno(errno));
-        return COMMAND_FAILED;
-    }
-    int code = trial_wait(child, &signals);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = trial_in(base, name, work, user, &before, &signals);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the folder is gone */
     return code;
 }
 
-int trial_run(const char *base, const char *name, int (*work)(void *user, const char *dir),
-              void *user)
+void trial_tell(struct buf *text, const char *dir, const char *real)
 {
-    char dir[TRIAL_PATH_MAX];
-    if (base == NULL) {
-        bool in_memory = access(TRIAL_MEMORY, W_OK | X_OK) == 0;
-        base = text_or(getenv("TMPDIR"), in_memory ? TRIAL_MEMORY : "/tmp");
+    const char *at = strstr(buf_cstr(text), dir);
+    struct buf told;
+    if (at == NULL || dir[0] == '\0' || strcmp(dir, real) == 0) {
+        return;
     }
-    int len = snprintf(dir, sizeof(dir), "%s/%s-XXXXXX", base, name);
-    if (len < 0 || (size_t)len >= sizeof(dir) || mkdtemp(dir) == NULL) {
-        command_error("no folder can be made in %s: %s", base, text_errno(errno));
-        return COMMAND_FAILED;
-    }
-    int code = trial_start(work, user, dir);
-    if (nftw(dir, trial_remove_one, TRIAL_FOLDERS, FTW_DEPTH | FTW_PHYS) != 0) {
-        command_error("%s cannot be removed: %s", dir, text_errno(errno));
-        return COMMAND_FAILED;
-    }
-    return code;
+    buf_init(&told, TRIAL_TEXT_MAX);
+    (void)buf_printf(&told, "%.*s%s%s", (int)(at - buf_cstr(text)), buf_cstr(text), real,
+                     at + strlen(dir));
+    buf_clear(text);
+    (void)buf_add_str(text, buf_str(&told));
+    buf_done(&told);
 }
 
 int trial_config(struct command_line *line, const char *dir, bool alone, struct config **ret)

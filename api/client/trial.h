@@ -7,8 +7,8 @@
 
 /*
  * Runs work() in a child process. dir: an empty folder of this user alone, made in `base`
- * (NULL: TMPDIR, else in memory, so that looking writes no disk) with a name that begins with
- * `name`, and removed when the child has ended, also by a crash or a signal. Called while the
+ * (NULL: TMPDIR, else /tmp) with a name that begins with `name`, and removed when the child has
+ * ended, also by a crash or a signal. Called while the
  * process has one thread. COMMAND_OK: work() returned that; else COMMAND_FAILED, after a
  * message where work() could not print one.
  */
@@ -20,5 +20,8 @@ int trial_run(const char *base, const char *name, int (*work)(void *user, const 
  * after a message.
  */
 int trial_config(struct command_line *line, const char *dir, bool alone, struct config **ret);
+
+/* Names the data directory that is meant in a sentence about the one of a trial. */
+void trial_tell(struct buf *text, const char *dir, const char *real);
 
 #endif

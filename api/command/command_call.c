@@ -202,6 +202,7 @@ static int call_type_there(struct call_job *job, struct ng_str path)
         return rc;
     }
     if (answer.status == CALL_NOT_FOUND) {
+        buf_clear(&job->args);
         buf_add_c(&job->args, CALL_NO_ARGS);
         rc = COMMAND_OK;
     } else if (answer.status != 200) {
@@ -331,7 +332,7 @@ static int call_find(struct call_job *job)
         return rc;
     }
     if (!running) {
-        return attach_lacks_store(&job->attach) ? call_without_store(job) : call_open(job);
+        return attach_is_new(&job->attach) ? call_without_store(job) : call_open(job);
     }
     rc = attach_refuse_unused(job->line, &job->attach);
     if (rc == COMMAND_OK) {

@@ -81,6 +81,7 @@ static void check_listen(struct check *check, struct gateway *gateway)
     struct buf text;
     buf_init(&text, CHECK_ERROR_MAX);
     int rc = http_server_check(gateway, &text);
+    trial_tell(&text, text_or(gateway->data_dir, ""), text_or(check->attach.data_dir, ""));
     bool whole = text.rc != NG_EINTERNAL;
     check_line(check, rc == NG_OK && whole, "listen", "%s",
                whole ? buf_cstr(&text) : "out of memory for the report");

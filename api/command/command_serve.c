@@ -414,7 +414,7 @@ static int serve_probe(const struct attach *attach)
 {
     struct http_listener probe;
     struct buf error;
-    if (!attach_lacks_store(attach)) {
+    if (!attach_is_new(attach)) {
         return COMMAND_OK;
     }
     buf_init(&error, SERVE_ERROR_MAX);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/files/fd_io.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -257,22 +258,6 @@ static bool pack_is_inside(const struct file_roots *roots, size_t at)
     return false;
 }
 
-static bool pack_is_empty(const struct file_root *root)
-{
-    int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = files_open_stream(fd);
-    const struct dirent *entry = NULL;
-    if (stream == NULL) {
-        return errno == ENOENT;
-    }
-    do {
-        entry = readdir(stream);
-    } while (entry != NULL &&
-             (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-    (void)closedir(stream);
-    return entry == NULL;
-}
-
 /* names: only the list of roots. It comes first, so that a restore can refuse it before the
  * first file. */
 static int pack_roots(struct pack *pack, bool names)
@@ -295,7 +280,8 @@ static int pack_roots(struct pack *pack, bool names)
             file.plugin = ng_str_of(root->owner->desc.name);
         }
         if (names) {
-            file.empty = pack_is_empty(root);
+            int empty = fd_is_empty_folder(root->fd, ".");
+            file.empty = empty == 1 || (empty < 0 && errno == ENOENT);
             rc = pack->fn(pack->user, &file);
         } else if (!pack_is_root(pack, i, root->identity)) { /* not packed before */
             rc = pack_root(pack, root);

@@ -427,11 +427,13 @@ static int unpack_folder(struct unpack *unpack, const struct packed_file *file,
     if (mkdirat(dir, unpack->name.data, S_IRWXU) == 0) {
         made = openat(dir, unpack->name.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
-    if (made >= 0) {
+    /* Another one that came in its place is not given away. */
+    bool own = made >= 0 && fd_is_empty_folder(made, ".") == 1;
+    if (own) {
         unpack_give(unpack, dir, made);
     }
     /* The owner needs write permission for the files that follow. */
-    if (made < 0 || fchmod(made, (mode_t)(file->mode | S_IRWXU)) != 0) {
+    if (!own || fchmod(made, (mode_t)(file->mode | S_IRWXU)) != 0) {
         rc = unpack_fail(unpack, error, "cannot be made", errno);
     }
     files_close_fd(&made);

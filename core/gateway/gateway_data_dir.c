@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gateway_data_dir.c - the data directory: its path, its permissions, and the lock of its
  * owner. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/files/run_as.h"
 #include "core/base/files/trust.h"
 #include "core/base/log.h"
@@ -64,26 +64,12 @@ static int refuse_data_dir(const char *data_dir, struct buf *error)
     return NG_EFORBIDDEN;
 }
 
-static bool is_empty_folder(const char *path)
-{
-    DIR *folder = opendir(path);
-    size_t entries = 0;
-    if (folder == NULL) {
-        return false;
-    }
-    while (entries <= 2 && readdir(folder) != NULL) {
-        entries++;
-    }
-    (void)closedir(folder);
-    return entries <= 2; /* . and .. */
-}
-
 bool gateway_make_private(const char *data_dir)
 {
     struct stat info;
     return stat(data_dir, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-           (info.st_mode & (S_IRWXG | S_IRWXO)) != 0 && is_empty_folder(data_dir) &&
-           chmod(data_dir, S_IRWXU) == 0;
+           (info.st_mode & (S_IRWXG | S_IRWXO)) != 0 &&
+           fd_is_empty_folder(AT_FDCWD, data_dir) == 1 && chmod(data_dir, S_IRWXU) == 0;
 }
 
 int gateway_check_data_dir(const char *data_dir, struct buf *error)

@@ -2,7 +2,9 @@
 /* fd_io.c - read(2) and write(2), again until they are done. */
 #include "fd_io.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -38,4 +40,22 @@ int fd_put(int fd, struct ng_str bytes)
         }
     }
     return NG_OK;
+}
+
+int fd_is_empty_folder(int dir, const char *path)
+{
+    int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    int entries = 0;
+    if (stream == NULL) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return -1;
+    }
+    while (entries <= 2 && readdir(stream) != NULL) {
+        entries++;
+    }
+    (void)closedir(stream);
+    return entries <= 2; /* . and .. */
 }

@@ -156,7 +156,7 @@ def test_check_without_a_store(own, tmp_path):
     report = json.loads(notegate("check", "--json", "--data-dir", data, "--listen", "127.0.0.1:0", env=own).stdout)
     assert report["ok"] is True and {"check": "documents", "ok": True, "message": "answers"} in report["checks"]
     report = json.loads(notegate("check", "--json", "--data-dir", data, "--listen", "0.0.0.0:0", env=own).stdout)
-    assert report["ok"] is False and any("no key exists" in one["message"] for one in report["checks"] if not one["ok"])
+    assert report["ok"] is False and any(f"key add NAME --data-dir {data}`" in one["message"] for one in report["checks"] if not one["ok"])
     file = tmp_path / "file"
     file.write_text("")
     done = notegate("check", "--data-dir", file / "data", env=own)

@@ -429,7 +429,7 @@ def test_a_command_sends_the_key_of_the_environment(top):
         assert " ann " in other("key", "list", sent=admin).stdout
         # A key that is not taken, an option that the gateway cannot follow, nobody there.
         wrong = other("call", "notebook", "mode=list", sent=ann[:-1] + ("a" if ann[-1] != "a" else "b"), code=1)
-        assert f"the gateway at {address} does not take the key in NOTEGATE_KEY: " in wrong.stderr and ann not in wrong.stderr
+        assert f"the gateway at {address}, asked with the key in NOTEGATE_KEY: " in wrong.stderr and ann not in wrong.stderr
         unused = other("call", "notebook", "mode=list", "--root", "/", sent=ann, code=2)
         assert f"a gateway serves {address}" in unused.stderr and "roots" in unused.stderr
         nobody = other("call", "notebook", "mode=list", sent=ann, listen="127.0.0.1:0")

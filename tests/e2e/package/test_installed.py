@@ -238,3 +238,18 @@ def test_remove_and_purge_leave_the_data(installed):
     installed.stop()
     installed.command("root", "dpkg --purge notegate")
     assert installed.stores() == [DATA] and not (installed.root / "etc" / "notegate" / "notegate.yaml").exists()
+
+
+def test_a_user_has_a_key_of_the_service(installed):
+    installed.start()
+    key = installed.command("root", "notegate key add bob", "/root").stdout.strip()
+    done = installed.command("bob", "notegate call notebook mode=list", "/home/bob", status=1)
+    assert "with a key of that gateway in NOTEGATE_KEY" in done.stderr, done
+    keyed = f"NOTEGATE_KEY={key} notegate"
+    assert '"agent":"bob"' in installed.command("bob", f"{keyed} whoami", "/home/bob").stdout
+    installed.command("bob", f"{keyed} call notebook mode=create name=mine newStr=x", "/home/bob")
+    assert "- mine: " in installed.command("bob", f"{keyed} call notebook mode=list", "/home/bob").stdout
+    assert installed.stores() == [DATA]
+    # A store of the user's own comes first.
+    installed.command("bob", "notegate call notebook mode=create name=own newStr=x --data-dir ~/.local/share/notegate", "/home/bob")
+    assert "- own: " in installed.command("bob", f"{keyed} call notebook mode=list", "/home/bob").stdout
