@@ -70,7 +70,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "plain_build: not for a build with a sanitizer")
-    config.addinivalue_line("markers", "long: many gateways, failovers and much data, in the suite `long` of packaging/test")
+    config.addinivalue_line("markers", "long: many gateways, failovers, much data and limits that are waited out, in the suite `long` of packaging/test")
 
 
 # Files that take long begin first, longest first, so that a run does not end with one of them alone (pytest-xdist: --no-loadscope-reorder).

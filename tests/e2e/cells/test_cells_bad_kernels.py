@@ -103,6 +103,7 @@ def test_no_reply(bad):
     assert "hi" in one.run("c1")
 
 
+@pytest.mark.long
 def test_no_reply_does_not_block_the_next_run(bad):
     one = bad([["busy"], ["stream", "x\n"], ["idle"]], GOOD)
     one.fail("c0", status=504, code="TIMEOUT", timeout=5)
@@ -160,6 +161,7 @@ def test_output_without_a_parent_is_not_of_an_empty_cell(bad):
     assert one.outputs("empty") == [] and one.text("c0") == "whose?\n"
 
 
+@pytest.mark.long
 def test_time_that_is_over_between_cells(bad, tmp_path):
     """The first one is whole, the second one is not begun."""
     timeout = 6  # long for a reply at once
@@ -203,6 +205,7 @@ def test_a_huge_message(bad):
     assert "hi" in one.run("c1")
 
 
+@pytest.mark.long
 def test_a_flood_is_whole(bad):
     one = bad([["busy"], ["reply"], ["flood", 60000 // MUCH], ["idle"]], GOOD)
     handle = one.start("c0")

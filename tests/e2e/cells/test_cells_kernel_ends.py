@@ -42,6 +42,7 @@ def test_kernels_are_capped(start):
     assert "Cell x failed: NameError" in (said := books[0].fail("x")) and "all its variables are lost" in said
 
 
+@pytest.mark.long
 def test_idle_kernels_are_ended(start):
     need("python3")
     running = start(["plugins=cells", "cells.idle_timeout=1s"])
@@ -52,6 +53,7 @@ def test_idle_kernels_are_ended(start):
     assert "all its variables are lost" in one.fail("b")
 
 
+@pytest.mark.long
 def test_too_many_runs_wait(start):
     need("python3")
     running = start(["plugins=cells"])

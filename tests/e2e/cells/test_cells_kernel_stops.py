@@ -29,6 +29,7 @@ def test_time_has_a_limit(book):
     assert answer.status_code == 400 and "3601 s, the most is 3600 s" in answer.text
 
 
+@pytest.mark.long
 def test_one_that_does_not_let_itself_be_interrupted(hasty):
     one = hasty(("a", STUBBORN), ("b", "'alive'"))
     one.run("b")

@@ -5,6 +5,7 @@ import base64
 import json
 import re
 
+import pytest
 from cells_support import MUCH, RUN_SECONDS, book, code, gateway, hasty, markdown, need, waits  # noqa: F401 (fixtures)
 from conftest import eventually
 
@@ -393,6 +394,7 @@ def test_another_implementation(book):
     assert "'on'" in one.run("d")
 
 
+@pytest.mark.long
 def test_one_that_cannot_be_interrupted(hasty):
     """xpython acknowledges an interrupt and goes on."""
     need("xpython")

@@ -255,7 +255,7 @@ def check_error(caller, tool, arguments, shown):
     assert len(json.dumps(body.get("details", {}), ensure_ascii=False).encode()) < ERROR_BYTES_MAX, (tool, shown, list(body["details"]))
 
 
-@pytest.mark.parametrize("letter", ["é", "a b\n"])
+@pytest.mark.parametrize("letter", [pytest.param("é", marks=pytest.mark.long), "a b\n"])
 def test_errors_are_short(gateway, letter):
     """However long what was sent is: what an error says of it is cut, and never nothing."""
     schemas = tools_of(gateway)

@@ -196,6 +196,7 @@ def test_restores_while_syncs_fail(faulty):
         one.call("checkpoint_restore", checkpoint_id=point)
 
 
+@pytest.mark.long
 def test_edits_on_shared_documents(faulty, servers):
     """A save that one gateway could not complete is recovered, also after a kill, without a second edit."""
     mongo = servers.mongo()

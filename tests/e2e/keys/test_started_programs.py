@@ -272,6 +272,7 @@ def leave_orphans(running, book, tmp_path, count):
     return left
 
 
+@pytest.mark.long
 def test_orphans_are_reaped(fast, start, tmp_path):  # noqa: F811
     """Else each keeps its place in the table of processes for as long as the gateway lives."""
     need("python3")
@@ -407,6 +408,7 @@ if not SANITIZED:  # a sanitizer's runtime must come before everything that is p
         assert owner_status(start(["auth=off"]), "tcp") == 503
 
 
+@pytest.mark.long
 def test_the_last_kernel_leaves_no_program(start):
     """Else a caller that the gateway cannot look at would count as one of its programs for as long as it runs."""
     need("python3")
@@ -417,6 +419,7 @@ def test_the_last_kernel_leaves_no_program(start):
     assert owner_status(running, "tcp") == 200
 
 
+@pytest.mark.long
 def test_a_guard_that_does_not_end_delays_no_kernel(start):
     """It waits for programs that cannot be killed; the next kernel gets a guard of its own."""
     need("python3")

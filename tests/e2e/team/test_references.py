@@ -149,6 +149,7 @@ def mongo(servers):
     return servers.mongo()
 
 
+@pytest.mark.long
 def test_two_deliver_at_once(servers, mongo, tmp_path):
     """Both gateways are asked all the time for what they know of, so that both deliver; the one that had the lease is
     killed and comes back, and Redis goes away in between."""
