@@ -235,7 +235,7 @@ def test_a_user_with_sudo(begin):
     hour.serve("sudo packaging/run")
     hour.first_call(key=hour.key("ada"))
     said = hour.machine.command("ada", f"{PATH}notegate key list", WITH_SUDO.clone, 1).stderr
-    assert "so it would not know this key" in said
+    assert "and it has keys of its own" in said
 
 
 def test_a_user_without_sudo(begin):

@@ -158,11 +158,11 @@ static void test_life(void **state)
     (void)state;
     struct key *key = key_with_rate(0);
     assert_true(key_live_at(key, INT64_MAX));
-    key->expires_ms = 1000;
+    atomic_store(&key_state(key)->expires_ms, 1000);
     assert_true(key_live_at(key, 999));
     assert_false(key_live_at(key, 1000));
     assert_false(key_live(key));
-    key->expires_ms = 0;
+    atomic_store(&key_state(key)->expires_ms, 0);
     atomic_store(&key->revoked, true);
     assert_false(key_live_at(key, 0));
     assert_true(key_live(NULL));
