@@ -96,8 +96,7 @@ static int trial_in(const char *base, const char *name,
     return code;
 }
 
-int trial_run(const char *base, const char *name, int (*work)(void *user, const char *dir),
-              void *user)
+int trial_run(const char *name, int (*work)(void *user, const char *dir), void *user)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
     sigset_t signals;
@@ -106,9 +105,7 @@ int trial_run(const char *base, const char *name, int (*work)(void *user, const 
     for (size_t i = 0; i < NG_COUNT(ends); i++) {
         (void)sigaddset(&signals, ends[i]);
     }
-    if (base == NULL) {
-        base = getenv("TMPDIR");
-    }
+    const char *base = getenv("TMPDIR");
     if (base == NULL || base[0] == '\0') {
         base = "/tmp";
     }

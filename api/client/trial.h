@@ -6,14 +6,12 @@
 #include "command_line.h"
 
 /*
- * Runs work() in a child process. dir: an empty folder of this user alone, made in `base`
- * (NULL: TMPDIR, else /tmp) with a name that begins with `name`, and removed when the child has
- * ended, also by a crash or a signal. Called while the
- * process has one thread. COMMAND_OK: work() returned that; else COMMAND_FAILED, after a
- * message where work() could not print one.
+ * Runs work() in a child process. dir: an empty folder of this user alone, made in TMPDIR (else
+ * /tmp) with a name that begins with `name`, and removed when the child has ended, also by a
+ * crash or a signal. Called while the process has one thread. COMMAND_OK: work() returned that;
+ * else COMMAND_FAILED, after a message where work() could not print one.
  */
-int trial_run(const char *base, const char *name, int (*work)(void *user, const char *dir),
-              void *user);
+int trial_run(const char *name, int (*work)(void *user, const char *dir), void *user);
 /*
  * The configuration of the command line with `dir` as the data directory. alone: with documents
  * and journal in it, whatever servers the configuration names. COMMAND_OK, or COMMAND_FAILED
@@ -21,7 +19,7 @@ int trial_run(const char *base, const char *name, int (*work)(void *user, const 
  */
 int trial_config(struct command_line *line, const char *dir, bool alone, struct config **ret);
 
-/* Names the data directory that is meant in a sentence about the one of a trial. */
+/* Puts the real data directory in place of a trial's `dir` in a sentence. */
 void trial_tell(struct buf *text, const char *dir, const char *real);
 
 #endif

@@ -318,7 +318,7 @@ static int call_without_store(struct call_job *job)
                       attach->data_dir);
         rc = COMMAND_FAILED;
     } else if (rc == COMMAND_OK) {
-        rc = trial_run(NULL, "notegate-call", call_in_trial, job);
+        rc = trial_run("notegate-call", call_in_trial, job);
     }
     attach_done(attach);
     return rc;

@@ -587,7 +587,7 @@ int command_check(struct command_line *line)
     bool opens = check_parts(&check);
     gateway_close(check.described);
     if (opens && !attach_is_own(&check.attach)) {
-        rc = trial_run(NULL, "notegate-check", check_trial, &check);
+        rc = trial_run("notegate-check", check_trial, &check);
     } else {
         if (opens) {
             check_open(&check, false);

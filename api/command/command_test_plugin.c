@@ -181,12 +181,6 @@ static int test_plugin_child(void *user, const char *dir)
     return command_flush(test->out) == NG_OK ? code : COMMAND_FAILED;
 }
 
-static int test_plugin_in_folder(struct plugin_test *test)
-{
-    const char *folder = text_or(getenv("TMPDIR"), "/tmp");
-    return trial_run(folder, "notegate-test", test_plugin_child, test);
-}
-
 int command_test_plugin(struct command_line *line)
 {
     struct plugin_test test = {.line = line};
@@ -200,7 +194,7 @@ int command_test_plugin(struct command_line *line)
     buf_init(&error, TEST_PLUGIN_ERROR_MAX);
     int read = cases_read(&arena, line->words[1], &test.cases, &error);
     if (read == NG_OK) {
-        rc = test_plugin_in_folder(&test);
+        rc = trial_run("notegate-test", test_plugin_child, &test);
     } else {
         command_error("%s", buf_cstr(&error));
         rc = read == NG_EINVAL ? COMMAND_USAGE : COMMAND_FAILED;

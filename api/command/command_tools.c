@@ -188,7 +188,7 @@ static int tools_find(struct tools *tools)
     } else if (attach_is_own(&tools->attach)) {
         rc = command_exit_code(tools_of_own(tools));
     } else {
-        rc = trial_run(NULL, "notegate-tools", tools_of_trial, tools);
+        rc = trial_run("notegate-tools", tools_of_trial, tools);
     }
     gateway_close(tools->gateway);
     buf_done(&tools->out);
