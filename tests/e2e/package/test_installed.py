@@ -251,7 +251,7 @@ def test_a_user_has_a_key_of_the_service(installed):
     key = installed.command("root", "notegate key add bob", "/root").stdout.strip()
     done = installed.command("bob", "notegate call notebook mode=list", "/home/bob", status=1)
     assert "with a key of that gateway in NOTEGATE_KEY" in done.stderr, done
-    keyed = f"NOTEGATE_KEY={key} notegate"
+    keyed = f"NOTEGATE_LISTEN=127.0.0.1:{installed.port} NOTEGATE_KEY={key} notegate"
     assert '"agent":"bob"' in installed.command("bob", f"{keyed} whoami", "/home/bob").stdout
     installed.command("bob", f"{keyed} call notebook mode=create name=mine newStr=x", "/home/bob")
     assert "- mine: " in installed.command("bob", f"{keyed} call notebook mode=list", "/home/bob").stdout
