@@ -252,8 +252,7 @@ class MongoServer(Server):
         if self.text:
             return place + ["--data-dir", str(self.data / "db"), "--log-file", str(self.data / "log"),
                             "--pid-file", str(self.data / "pid"), *self.args]
-        return place + ["--storage-path", str(self.data / "db"), "--cache-size", "128M",
-                        "--log-level", "WARNING", *self.args]
+        return place + ["--storage-path", str(self.data / "db"), "--log-level", "WARNING", *self.args]
 
     def answers(self):
         with socket.create_connection(("127.0.0.1", self.port), 5) as plain:
