@@ -238,7 +238,7 @@ def check_notes(place, block):
     more = {"NOTEGATE_DATA_DIR": str(place.home / "notes data"), "NOTEGATE_OPENNOTES_NOTEBOOKS": str(folder)}
     answers = [json.loads(line) for line in place.shell(block, **more).splitlines()]
     assert len(answers) == 10
-    swarm = "projects/drone-swarm.md"
+    swarm = "plans/drone-swarm.md"
     assert answers[0]["created"]["path"] == swarm and answers[1]["created"]["path"] == "people/ada.md"
     assert [note["path"] for note in answers[2]["results"]] == [swarm]
     assert [note["path"] for note in answers[3]["results"]] == [swarm]
