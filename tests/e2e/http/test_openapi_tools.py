@@ -79,6 +79,7 @@ def documents(full, tmp_path):
 NAMES = ("open.json", "admin.json", "reader.json")
 
 
+@pytest.mark.long
 def test_redocly_has_nothing_to_say(documents):
     need(BIN / "redocly")
     shutil.copy(PINS / "redocly.yaml", documents)
@@ -88,6 +89,7 @@ def test_redocly_has_nothing_to_say(documents):
             done.stdout + done.stderr)
 
 
+@pytest.mark.long
 def test_spectral_has_nothing_to_say(documents):
     need(BIN / "spectral")
     shutil.copy(PINS / "spectral.yaml", documents)

@@ -120,6 +120,7 @@ def resident(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{pid}/status", encoding="utf-8").read()).group(1)) * 1024
 
 
+@pytest.mark.long
 def test_a_slow_reader_holds_up_nobody(data):
     """Data that it does not read is neither on the disk nor in memory; others keep writing; it gets one state."""
     large(data, 20)

@@ -89,6 +89,7 @@ def test_documentation_examples_and_completion(root):
     assert (share / "man/man1/notegate.1.gz").is_file()
 
 
+@pytest.mark.long
 def test_lintian_finds_no_error(package):
     done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", package], capture_output=True, text=True, timeout=RUN_SECONDS,
                           check=False)
