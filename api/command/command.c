@@ -79,8 +79,8 @@ const struct option_row option_table[] = {
     {"mode", 0, "MODE", OPTION_CALLER, 0, MEMBER(mode), NULL, NULL,
      "mode of the call: ask, edit or agent (default: agent)"},
     {"space", 0, "NAME", OPTION_KEY, 0, 0, NULL, option_key_space,
-     "a space the key may use; its calls work in the first one (repeatable; default: the "
-     "agent's own, ~NAME, and shared)"},
+     "a space the key may use; a call that names none works in the first (repeatable; default: "
+     "the agent's own, ~NAME, and shared)"},
     {"role", 0, "ROLE", OPTION_KEY, 0, MEMBER(role), NULL, NULL,
      "reader, writer or admin (default: writer)"},
     {"mode", 0, "MODE", OPTION_KEY, 0, MEMBER(mode), NULL, NULL,

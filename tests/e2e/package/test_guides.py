@@ -509,6 +509,7 @@ def test_changing_a_key(start, tmp_path):
     tools = {tool["name"] for tool in gateway.client.get("/v1/tools", headers=headers).json()["tools"]}
     assert {"notebook_delete", "checkpoint_restore"} <= tools
     admin = run("notegate key add root --role admin").strip()
-    changed = json.loads(run(curl.replace("http://127.0.0.1:8420", gateway.url), ID=key.split("_")[1], NOTEGATE_KEY=admin))
+    shown = next(row.split()[0] for row in run("notegate key list").splitlines() if row.split()[1] == "writer")
+    changed = json.loads(run(curl.replace("http://127.0.0.1:8420", gateway.url), ID=shown, NOTEGATE_KEY=admin))
     assert changed["paused"] is True and "expires" not in changed and changed["note"] == "edits the handbook"
     assert gateway.client.get("/v1/tools", headers=headers).status_code == 401
