@@ -7,6 +7,7 @@ import hmac
 import json
 import os
 import signal
+import socket as tcp
 import sys
 import time
 import uuid
@@ -185,6 +186,16 @@ class Kernel:
                     sys.exit(0)
 
 
+def takes_alone(port):
+    """Can a program have the port that, unlike ZeroMQ, shares it with no other socket?"""
+    with tcp.socket() as alone:
+        try:
+            alone.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 def main():
     how = sys.argv[2] if len(sys.argv) > 2 else "good"
     if how == "dead":
@@ -194,6 +205,11 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(1)
+    if how in ("shares", "alone"):
+        with open(sys.argv[1], encoding="utf-8") as file:
+            taken = {takes_alone(value) for name, value in json.load(file).items() if name.endswith("_port")}
+        if taken != {how == "alone"}:
+            sys.exit(4)
     signal.signal(signal.SIGINT, lambda *_: interrupts.append(1))
     Kernel(sys.argv[1], how == "late").serve()
 

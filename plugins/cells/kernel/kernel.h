@@ -39,7 +39,7 @@
 #define KERNEL_LATE_DOUBLINGS 6
 /* Time to read the present source of a cell; then the known source is executed. */
 #define KERNEL_SOURCE_MS 5000
-/* Start attempts of a kernel that exits at once: another program may have taken its ports. */
+/* Start attempts of a kernel that exits before it is ready. */
 #define KERNEL_STARTS_MAX 3
 #define KERNEL_WHY_MAX 1024
 /* Descriptors that must be free before a kernel is started: libzmq aborts when they run out. */

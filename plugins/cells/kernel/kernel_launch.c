@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PORT_SHELL, PORT_CONTROL, PORT_IOPUB, PORT_STDIN, PORT_HEARTBEAT, PORTS };
+enum { PORT_SHELL, PORT_CONTROL, PORT_IOPUB, PORT_STDIN, PORT_HEARTBEAT };
 
 static bool fail(char why[KERNEL_WHY_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -51,30 +51,43 @@ static bool has_descriptors(void)
     return used + KERNEL_DESCRIPTORS <= limit.rlim_cur;
 }
 
-/* Picks free ports; all are bound at once so that they differ. */
-static bool pick_ports(int ports[PORTS])
+static bool hold_port(struct kernel *kernel, int *ret_port)
 {
-    int sockets[PORTS];
-    bool good = true;
-    for (int i = 0; i < PORTS; i++) {
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t size = sizeof(address);
-        sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        good = good && sockets[i] >= 0 &&
-               bind(sockets[i], (struct sockaddr *)&address, sizeof(address)) == 0 &&
-               getsockname(sockets[i], (struct sockaddr *)&address, &size) == 0;
-        ports[i] = ntohs(address.sin_port);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int one = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
     }
-    for (int i = 0; i < PORTS; i++) {
-        if (sockets[i] >= 0) {
-            (void)close(sockets[i]);
-        }
+    kernel->held_ports[kernel->held_count++] = fd;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        return false;
     }
-    return good;
+    *ret_port = ntohs(address.sin_port);
+    return true;
 }
 
-static bool write_connection_file(struct kernel *kernel, const int ports[PORTS])
+/* Holds free ports until the kernel answers: a kernel that finds one taken may hang (ipykernel
+ * does). The system gives a bound port to no other program, and the kernel can still use it, as
+ * libzmq sets SO_REUSEADDR. The last attempt is for kernels that do not. */
+static bool pick_ports(struct kernel *kernel, int ports[KERNEL_PORTS])
+{
+    for (int i = 0; i < KERNEL_PORTS; i++) {
+        if (!hold_port(kernel, &ports[i])) {
+            return false;
+        }
+    }
+    if (kernel->starts + 1 >= KERNEL_STARTS_MAX) {
+        kernel_release_ports(kernel);
+    }
+    return true;
+}
+
+static bool write_connection_file(struct kernel *kernel, const int ports[KERNEL_PORTS])
 {
     char text[1024];
     int len =
@@ -125,7 +138,7 @@ static bool connect_channel(struct kernel *kernel, enum kernel_channel channel, 
     return good && zmq->connect(socket, address) == 0;
 }
 
-static bool connect_all(struct kernel *kernel, const int ports[PORTS])
+static bool connect_all(struct kernel *kernel, const int ports[KERNEL_PORTS])
 {
     return connect_channel(kernel, CHANNEL_SHELL, ZMQ_DEALER, ports[PORT_SHELL]) &&
            connect_channel(kernel, CHANNEL_CONTROL, ZMQ_DEALER, ports[PORT_CONTROL]) &&
@@ -268,7 +281,7 @@ static bool start_process(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
 {
     struct kernels *kernels = kernel->kernels;
-    int ports[PORTS];
+    int ports[KERNEL_PORTS];
     kernel_disconnect(kernel);
     if (!has_descriptors()) {
         return fail(why, "Too few file descriptors are free for a kernel: raise the limit "
@@ -281,7 +294,7 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     int len =
         snprintf(kernel->connection_file, sizeof(kernel->connection_file),
                  "%s/kernel-%d-%u.json", kernels->folder, (int)getpid(), (unsigned)kernel->id);
-    if (!wire_id(kernel->key.text) || !wire_id(kernel->session) || !pick_ports(ports) ||
+    if (!wire_id(kernel->key.text) || !wire_id(kernel->session) || !pick_ports(kernel, ports) ||
         len < 0 || (size_t)len >= sizeof(kernel->connection_file)) {
         return fail(why, "The kernel `%s` could not be started: no free ports.",
                     kernel->spec.name);
@@ -312,8 +325,16 @@ bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX])
     return true;
 }
 
+void kernel_release_ports(struct kernel *kernel)
+{
+    while (kernel->held_count > 0) {
+        (void)close(kernel->held_ports[--kernel->held_count]);
+    }
+}
+
 void kernel_disconnect(struct kernel *kernel)
 {
+    kernel_release_ports(kernel);
     for (int i = 0; i < CHANNELS; i++) {
         if (kernel->sockets[i] != NULL) {
             (void)kernel->kernels->zmq.close(kernel->sockets[i]);

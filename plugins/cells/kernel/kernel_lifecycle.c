@@ -198,6 +198,7 @@ static void advance_starting(struct kernel *kernel, int64_t now)
     }
     if (answers && (kernel_has_stdin(kernel) || now - kernel->ready_ms >= STDIN_WAIT_MS)) {
         kernel_set_state(kernel, KERNEL_READY);
+        kernel_release_ports(kernel);
         kernel->starts = 0;
         kernel->used_ms = now;
         for (struct run *run = kernel->first; run != NULL; run = run->next) {

@@ -94,6 +94,8 @@ struct display_place {
 };
 
 #define DISPLAY_PLACES_MAX 1024
+/* The four channels, and the heartbeat, which is not used. */
+#define KERNEL_PORTS (CHANNELS + 1)
 
 struct kernel {
     struct kernels *kernels;
@@ -107,6 +109,9 @@ struct kernel {
     struct wire_key key;
     char session[WIRE_ID_SIZE];
     void *sockets[CHANNELS];
+    /* Bound to the kernel's ports while it starts, so that no other program takes one. */
+    int held_ports[KERNEL_PORTS];
+    size_t held_count;
     bool info_replied, iopub_seen;
     enum kernel_origin origin; /* ORIGIN_USED as soon as a run has used the process */
     bool interrupt_requested, restart_requested; /* for the kernel thread, as end_request */
@@ -157,7 +162,9 @@ static inline int64_t kernel_now_ms(void)
 /* Creates connection file, sockets and process after releasing those of an earlier process.
  * Called by the kernel thread without the lock, in KERNEL_NEW. False: `why` has the reason. */
 bool kernel_launch(struct kernel *kernel, char why[KERNEL_WHY_MAX]);
-/* Releases sockets and connection file of a process that is gone. Needs no lock. */
+/* The kernel has its ports, or is gone. */
+void kernel_release_ports(struct kernel *kernel);
+/* Releases sockets, ports and connection file of a process that is gone. Needs no lock. */
 void kernel_disconnect(struct kernel *kernel);
 
 /* ---- kernel_messages.c ---- */

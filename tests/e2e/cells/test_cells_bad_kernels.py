@@ -19,7 +19,8 @@ def bad_gateway(folder, *sets):
     bad_kernel(folder / "jupyter", "bad")
     bad_kernel(folder / "jupyter", "dead", "dead")
     bad_kernel(folder / "jupyter", "mute", "mute")
-    bad_kernel(folder / "jupyter", "late", "late")
+    for name in ("late", "shares", "alone"):
+        bad_kernel(folder / "jupyter", name, name)
     bad_kernel(folder / "jupyter", "messages", interrupt_mode="message")
     write_spec(folder / "jupyter", "missing", ["/nowhere/at/all", "{connection_file}"])
     with pytest.MonkeyPatch.context() as patch:
@@ -257,6 +258,14 @@ def test_what_is_no_kernel(bad, mute):
     said = mute.fail("c0", code="KERNEL_FAILED")
     assert f"The kernel `mute` did not get ready within {START_TIMEOUT} s (cells.start_timeout)." in said
     assert time.monotonic() - began >= START_TIMEOUT / FAST
+
+
+@pytest.mark.parametrize("kernel", ["shares", "alone"])
+def test_no_other_program_takes_the_ports_of_a_starting_kernel(bad, kernel):
+    """Where its iopub is taken ipykernel hangs. A kernel that can use no held port has its last attempt without."""
+    one = bad(GOOD, kernel=kernel)
+    one.run("c0")
+    assert one.text("c0") == "hi\n"
 
 
 def test_a_start_that_hangs_can_be_ended(mute):

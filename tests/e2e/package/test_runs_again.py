@@ -133,14 +133,17 @@ def test_a_run_that_broke_off_is_red(planted):
     assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
 
 
-def test_a_signal_ends_what_runs(planted, tmp_path):
+@pytest.mark.parametrize(("asked", "last"), [
+    (["mcp"], ""), (["stress", "tests/mcp/test_planted.py::test_endless", "--hogs", "0"], "passed 0 of 0 beside")])
+def test_a_signal_ends_what_runs(planted, tmp_path, asked, last):
     root = planted(f"import os\nimport threading\n\n\ndef test_endless():\n    pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))\n"
                    "    threading.Event().wait()\n")
-    with subprocess.Popen([root / "packaging/test", "mcp"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen([root / "packaging/test", *asked], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         number = eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), TIMEOUT, "the test to run")
         process.terminate()
         assert process.wait(TIMEOUT) == 143
         eventually(lambda: not pathlib.Path(f"/proc/{number}").exists(), TIMEOUT, "the end of the test")
+        assert last in process.stdout.read().splitlines()[-1]
 
 
 def test_six_of_two_suites_are_more_than_luck(planted):
