@@ -106,9 +106,10 @@ build() {
 # serve_for USER: as root, what a gateway that becomes this user needs: the user, its data, a program that it can read. Changes
 # $program where that is in a folder that is closed to the user.
 serve_for() {
-    local user=$1 copy=${NOTEGATE_TEST_COPY:-/opt/notegate}
+    local user=$1 copy=${NOTEGATE_TEST_COPY:-/opt/notegate} begun=$SECONDS told=
     local data=${NOTEGATE_DATA_DIR:-/var/lib/notegate}
     if [ "$user" = notegate ] && ! getent passwd notegate >/dev/null; then
+        told=1
         say "Making the system user notegate."
         useradd --system --user-group --home-dir /var/lib/notegate --no-create-home --shell /usr/sbin/nologin \
             --comment "notegate tool gateway" notegate
@@ -121,6 +122,7 @@ serve_for() {
     fi
     if ! setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups \
         test -r "$program/modules/plugins" -a -x "$program/bin/notegate"; then
+        told=1
         say "The user $user cannot read $program: running a copy in $copy."
         rm -rf "$copy"
         mkdir -p "$copy"
@@ -129,4 +131,5 @@ serve_for() {
         chmod -R u+rwX,go=rX "$copy"
         program=$copy
     fi
+    [ -z "$told" ] || say "Made ready for the user $user in $((SECONDS - begun)) s."
 }

@@ -91,11 +91,12 @@ static int tools_print_text(struct tools *tools)
 }
 
 /* The list with a line for each tool: for `less` and `grep`. It is JSON still. */
-static int tools_put_lines(struct ng_str json)
+static int tools_put_lines(enum tool_format format, struct ng_str json)
 {
     struct buf out;
     buf_init(&out, TOOL_FORMATS_MAX * 2);
-    int depth = 0; /* in the list, from its bracket on */
+    int list = format == TOOL_FORMAT_GEMINI ? 3 : 1; /* depth: [{"functionDeclarations":[ */
+    int depth = 0;                                   /* from the first bracket on */
     bool in_text = false;
     for (size_t i = 0; i < json.len; i++) {
         char c = json.data[i];
@@ -104,14 +105,14 @@ static int tools_put_lines(struct ng_str json)
         bool opens = !in_text && (c == '[' || (c == '{' && depth > 0));
         bool closes = !in_text && depth > 0 && (c == ']' || c == '}');
         depth += (int)opens - (int)closes;
-        if (closes && depth == 0) {
+        if (closes && depth == list - 1) {
             buf_add_char(&out, '\n');
         }
         buf_add_char(&out, c);
         if (escaped && i + 1 < json.len) {
             buf_add_char(&out, json.data[++i]);
         }
-        if (!in_text && depth == 1 && (opens || c == ',')) {
+        if (!in_text && depth == list && (opens || c == ',')) {
             buf_add_char(&out, '\n');
         }
     }
@@ -127,7 +128,7 @@ static int tools_put(struct tools *tools)
         return tools_print_text(tools);
     }
     if (tools->name == NULL) {
-        return tools_put_lines(buf_str(&tools->out));
+        return tools_put_lines(tools->format, buf_str(&tools->out));
     }
     buf_add_char(&tools->out, '\n');
     return command_put(stdout, buf_str(&tools->out));

@@ -46,6 +46,19 @@ def block(page, kind, start):
     return found[0]
 
 
+def as_service(command):
+    """The command without its `sudo`, whose user is the one of the test."""
+    assert command.startswith("sudo "), command
+    return re.sub(r"^sudo (-u notegate )?", "", command)
+
+
+def test_no_command_ends_in_an_ellipsis():
+    for page in (SOURCE / "README.md", *GUIDES.glob("*.md")):
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+        commands = [code for code in re.findall(r"`([^`]+)`", text) if re.match(r"(sudo|notegate|npx|curl|runuser|packaging/\w+) ", code)]
+        assert not [code for code in commands if re.search(r"\.\.\.|…", code)], page.name
+
+
 # ---- securing ----
 
 
@@ -132,6 +145,9 @@ def test_securing(team):
     assert team.curl(made, team.keys["builder"])["result"]["status"] == "created"
     found = team.curl(post.format("notebook_search", '{"query": "drone"}'), team.keys["reviewer"])
     assert [entry["title"] for entry in found["result"]["results"]] == ["Plan"]
+    # As the service's user, while it is stopped: here any store.
+    command = re.search(r"`(sudo -u notegate notegate key add [^`]+)`", SECURING.read_text()).group(1)
+    assert team.shell(as_service(command), NOTEGATE_DATA_DIR=str(team.folder / "stopped")).startswith("ng_")
     # Another name for the same address is not served.
     other = listing.replace("notes.example.com", "evil.example").replace("8420", str(team.port))
     other = other.replace("curl -s", f"curl -sk --connect-to evil.example:{team.port}:127.0.0.1:{team.port}")

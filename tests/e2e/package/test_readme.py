@@ -206,6 +206,9 @@ def check_operating(place, block):
     place.shell(f"notegate restore {copy}", NOTEGATE_DATA_DIR=restored)
     read = place.shell("notegate call notebook mode=read name=plan", NOTEGATE_DATA_DIR=restored)
     assert read.strip() == "# Plan\n- write it down"
+    # Those for the service, as the user of this one.
+    for command in re.findall(r"`sudo (?:-u notegate )?(notegate [^`]+)`", OPERATING.read_text()):
+        assert place.shell(command), command
     piped = re.search(r"`(gunzip -c notes\.gz \| notegate restore -)`", OPERATING.read_text()).group(1)
     restored = str(place.home / "restored from a pipe")
     place.shell(piped, NOTEGATE_DATA_DIR=restored)
