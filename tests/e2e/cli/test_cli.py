@@ -602,16 +602,23 @@ def test_data_is_the_owners_alone(data):
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-@pytest.mark.parametrize("words", (("call", "notebook", "mode=list"), ("tools",), ("verify",), ("key", "list"), ("mcp",)))
+@pytest.mark.parametrize("words", (
+    ("call", "notebook", "mode=list"), ("tools",), ("verify",), ("key", "list"), ("mcp",), ("whoami",), ("backup", "-"),
+    ("key", "add", "ada"), ("key", "set", "{id}", "--note", "text")))
 def test_options_that_a_running_gateway_does_not_follow_are_refused(tmp_path, words):
     data = tmp_path / "data"
+    if "{id}" in words:
+        made = notegate("key", "add", "bob", "--json", "--data-dir", data)
+        words = [word.replace("{id}", json.loads(made.stdout)["id"]) for word in words]
     with Gateway(data):
         for sets in ((), ("--set", "log.level=info")):
             quiet = notegate(*words, "--data-dir", data, *sets)
             assert quiet.returncode == 0 and "cannot set" not in quiet.stderr, quiet.stderr
-        told = notegate(*words, "--data-dir", data, "--set", "limits.body=1KiB", "--root", tmp_path, "--listen", "127.0.0.1:0")
+        told = notegate(*words, "--data-dir", data, "--set", "limits.body=1KiB", "--set", "plugins=notebook", "--root", tmp_path,
+                        "--listen", "127.0.0.1:0")
         assert told.returncode == 2 and told.stdout == "", told
         assert f"a gateway serves {data}" in told.stderr and "--data-dir" in told.stderr
-        assert sorted(re.search(r"cannot set: (.*?)\. Leave", told.stderr).group(1).split(", ")) == ["limits.body", "listen", "roots"]
+        assert sorted(re.search(r"cannot set: (.*?)\. Leave", told.stderr).group(1).split(", ")) == [
+            "limits.body", "listen", "plugins", "roots"]
     alone = notegate(*words, "--data-dir", data, "--set", "limits.body=1KiB")
     assert alone.returncode == 0 and "cannot set" not in alone.stderr

@@ -2,6 +2,7 @@
 """Tools say which kind of notebook they are for, describe every argument and refuse others; a plugin without anything to
 work on lists no tools."""
 
+import fnmatch
 import json
 import os
 import pty
@@ -11,7 +12,7 @@ import subprocess
 import pytest
 from cli_support import BINARY, environment
 from cli_support import notegate as run
-from conftest import Gateway
+from conftest import SOURCE, Gateway
 from mcp_support import HANDSHAKE, MODERN
 from vendors import subschemas
 
@@ -64,6 +65,13 @@ def test_the_first_sentence_names_the_kind_and_the_occasion(tools):
             without.append((name, first))
         assert len(first) < 200, (name, first)
     assert not without, "\n".join(map(str, without))
+
+
+def test_no_text_speaks_of_a_context(tools):
+    """The notebook that is meant without `notebook` is told; there is no other state that a model could know."""
+    assert len(tools) > 30
+    for name, tool in tools.items():
+        assert "current context" not in json.dumps(tool), name
 
 
 def members(schema, path):
@@ -203,6 +211,25 @@ def test_instructions_say_which_notebook_is_for_what(served, version, method):
         assert name in text
 
 
+@pytest.mark.parametrize("version, method", [(HANDSHAKE, "initialize"), (MODERN, "server/discover")])
+def test_the_table_of_notebooks_names_the_plugins(served, folder, version, method):
+    """README's: the plugins that are on from the start, and only their tools. The instructions name the same tools."""
+    (folder / "notes" / ".opennotes.json").write_text("{}")
+    assert served.call(NOTES + "list", {}).status_code == 200
+    table = re.search(r"^\| you have \| plugin .*?\n\n", (SOURCE / "README.md").read_text(), re.M | re.S)[0]
+    rows = {plugin: tools for plugin, tools in re.findall(r"^\| [^|]+ \| `(\w+)` \| ([^|]+) \|", table, re.M)}
+    text = on_a_terminal("tools", "--data-dir", served.data_dir)
+    listed = {plugin: re.findall(r"^  (\w+)", tools, re.M) for plugin, tools in re.findall(r"^(\w+):\n((?:  .*\n)+)", text, re.M)}
+    instructions = mcp(served, version, method)["instructions"]
+    assert rows.keys() == listed.keys() and len(table.strip().splitlines()) == len(rows) + 2
+    for plugin, cell in rows.items():
+        patterns = re.findall(r"`([\w*]+)`", cell)
+        assert [pattern for pattern in patterns if not fnmatch.filter(listed[plugin], pattern)] == [], plugin
+        rest = [tool for tool in listed[plugin] if not any(fnmatch.fnmatch(tool, pattern) for pattern in patterns)]
+        assert rest == [] or "and more" in cell, (plugin, rest)
+        assert [pattern for pattern in patterns if f"`{pattern}`" not in instructions] == [], plugin
+
+
 # ---- at the command line ----
 
 
@@ -268,6 +295,24 @@ def test_the_same_list_alone_and_beside_a_gateway(tmp_path):
     assert running.stop() == 0
     assert "\nnotebook:\n  notebook " in text and "\ncells:\n" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == names
+
+
+def test_a_pipe_has_a_tool_a_line(tmp_path):
+    """In each form, with nothing else on its line: for `less` and `grep`."""
+    words = ("tools", "--data-dir", begun(tmp_path / "data"))
+
+    def printed():
+        names = [tool["name"] for tool in json.loads(notegate(*words).stdout)["tools"]]
+        for more in ((), ("--json",), *(("--format", form) for form in FORMS)):
+            _, *lines, _ = notegate(*words, *more).stdout.splitlines()
+            found = [[tool["name"] for tool in definitions(json.loads(line.removesuffix(",")))] for line in lines]
+            assert found == [[name] for name in names], more
+        return names
+
+    alone = printed()
+    running = Gateway(tmp_path / "data")
+    assert printed() == alone
+    assert running.stop() == 0
 
 
 def test_notes_that_are_registered_are_listed_alone(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Keys: rights of each role and mode, invalid keys, spaces and lists, keys over REST, addresses that need one."""
 
+import contextlib
 import json
 import os
 import re
@@ -306,26 +307,49 @@ def test_events_of_keys_are_for_admins_and_hold_no_secret(start):
 # ---- a public address
 
 
+@contextlib.contextmanager
+def at_a_terminal(data_dir, *options):
+    """A gateway whose stderr is a terminal, and what it says there up to the call to try."""
+    ours, theirs = os.openpty()
+    command = [binary(), "serve", "--data-dir", str(data_dir), "--set", PLUGINS, *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment())
+    os.close(theirs)
+    said = b""
+    try:
+        while not re.search(rb"^try: .*\n", said, re.M):
+            said += os.read(ours, 4096)
+        yield said.decode().replace("\r\n", "\n")
+    finally:
+        process.terminate()
+        process.communicate(timeout=120)
+        os.close(ours)
+
+
+def test_a_start_without_a_key_names_what_to_do_next(tmp_path):
+    data_dir = tmp_path / "data"
+    with at_a_terminal(data_dir, "--listen", "127.0.0.1:0") as said:
+        page = re.search(r"^page: (http://127\.0\.0\.1:\d+)/docs$", said, re.M)
+        assert page and f"\ndata: {data_dir}\n" in said, said
+        url = page[1]
+        assert f"\nClaude Code: claude mcp add --transport http notegate {url}/mcp\n" in said
+        assert f"\ntry: curl -s {url}/v1/tools/notebook " in said and "NOTEGATE_KEY" not in said
+        first = httpx.get(f"{url}/", follow_redirects=True, trust_env=False)
+        assert first.status_code == 200 and str(first.url) == f"{url}/docs" and "<html" in first.text
+        call = re.search(r"^try: (curl .*)$", said, re.M)[1]
+        tried = subprocess.run(["sh", "-c", call], capture_output=True, text=True, timeout=120, check=True)
+        assert "Available notebooks" in json.loads(tried.stdout)["result"]
+
+
 def test_a_call_to_try_is_for_people(tmp_path):
     """At a terminal, by the name that clients use. A log has lines of its own form only."""
     data_dir = tmp_path / "data"
     add(data_dir, "ada")
     hosts = "allowed_hosts=10.0.0.0/8,*.example.com,notes.example.com"
-    ours, theirs = os.openpty()
-    command = [binary(), "serve", "--data-dir", str(data_dir), "--listen", "0.0.0.0:0", "--set", hosts, "--set", PLUGINS]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment())
-    os.close(theirs)
-    said = b""
-    try:
-        while said.count(b"$NOTEGATE_KEY") < 2:
-            said += os.read(ours, 4096)
-    finally:
-        process.terminate()
-        process.communicate(timeout=120)
-        os.close(ours)
-    assert b"try: curl -s http://notes.example.com:" in said
-    assert b"page: http://notes.example.com:" in said and b"/docs" in said and b"data: " in said
-    assert b"claude mcp add --transport http notegate http://notes.example.com:" in said
+    with at_a_terminal(data_dir, "--listen", "0.0.0.0:0", "--set", hosts) as said:
+        assert said.count("$NOTEGATE_KEY") == 2
+        assert "try: curl -s http://notes.example.com:" in said
+        assert "page: http://notes.example.com:" in said and "/docs" in said and "data: " in said
+        assert "claude mcp add --transport http notegate http://notes.example.com:" in said
     gateway = Gateway(data_dir, sets=[PLUGINS, hosts], listen="0.0.0.0:0")
     gateway.stop()
     assert gateway.errors and all(json.loads(line)["message"] for line in gateway.errors)

@@ -2,12 +2,14 @@
 """The caller's own facts: GET /v1/me, `notegate whoami`, the instructions of MCP, guides; the version in /readyz."""
 
 import json
+import pathlib
 import re
+import subprocess
 
 import pytest
 from cli_support import environment
 from cli_support import notegate as run
-from conftest import Gateway
+from conftest import Gateway, binary
 from keys_support import add, bearer, key_id, mcp, refused
 from mcp_support import HANDSHAKE, Session
 
@@ -177,6 +179,24 @@ def test_readyz_names_the_version_to_an_admin(place):
     assert FULL.match(client.get("/readyz", headers=bearer(place.keys["admin"])).json()["version"])
     for headers in ({}, bearer(place.keys["runs"])):
         assert client.get("/readyz", headers=headers).json() == {"status": "ready"}
+
+
+def test_the_version_is_that_of_the_build(place):
+    """The number is that of CMakeLists.txt; a build from git knows commit and date."""
+    cache = (pathlib.Path(binary()).parents[1] / "CMakeCache.txt").read_text()
+    source = pathlib.Path(re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache, re.M)[1])
+    number = re.search(r"^project\(notegate VERSION (\S+)", (source / "CMakeLists.txt").read_text(), re.M)[1]
+    told = run("-V").stdout
+    commit, date = re.fullmatch(rf"notegate {re.escape(number)}(?: \((\S+), (\d{{4}}-\d\d-\d\d)\))?\n", told).groups("")
+    version = told.removeprefix("notegate ").strip()
+    assert place.keyless.json()["version"] == version
+    assert json.loads(place.gateway.errors[0])["message"].startswith(f"notegate {version}; configuration: ")
+    metrics = place.gateway.client.get("/metrics", headers=bearer(place.keys["admin"])).text
+    assert f'\nnotegate_build_info{{version="{number}",commit="{commit}",date="{date}"}} 1\n' in metrics
+    if not (source / ".git").exists():
+        pytest.skip("the build is not from git")
+    git = ["git", "-c", f"safe.directory={source}", "-C", str(source), "log", "-1", "--format=%cs"]
+    assert subprocess.run([*git, commit.removesuffix("-dirty")], capture_output=True, text=True, check=True).stdout == f"{date}\n"
 
 
 # ---- for models ----

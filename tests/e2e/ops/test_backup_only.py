@@ -9,6 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from cli_support import BINARY, Gateway, environment, notegate
+from conftest import Gateway as Served
+from keys_support import mcp
 
 ENV = environment(NOTEGATE_PLUGINS="notebook,file_editor,opennotes,agent_notebook")
 
@@ -268,6 +270,29 @@ def test_one_note_and_one_file(data, notes, tmp_path):
     plain = tmp_path / "plain"
     done("backup", plain, *only)
     assert "backup without --files" in refused("restore", plain, "--only", uri("file", root / "sub" / "a.txt"), *only)
+
+
+def test_a_uri_that_a_gateway_lists(data, notes, tmp_path):
+    """As a client of MCP has it, for each note and notebook."""
+    served = Served(data, [f"opennotes.notebooks=shared:{notes}"])
+    assert served.call("notebook", {"mode": "create", "name": "to do", "newStr": "text"}, {"X-Notegate-Space": "shared"}).status_code == 200
+    listed = [entry["uri"] for entry in mcp(served, None, "resources/list").json()["result"]["resources"]]
+    assert served.stop() == 0
+    options = ["--data-dir", data, *folder_of(notes)]
+    copy = tmp_path / "copy"
+    done("backup", copy, "--files", *options)
+    before = {path: path.read_text() for path in notes.rglob("*.md")}
+    asked = [one for one in listed if "/note/" in one]
+    assert len(asked) == len(before) == 2, listed
+    for path in before:
+        path.unlink()
+    for one in asked:
+        assert done("restore", "--only", one, copy, *options).startswith("restored ")
+    assert {path: path.read_text() for path in notes.rglob("*.md")} == before
+    notebook, = [one for one in listed if "/notebook/" in one and not one.endswith("/default")]
+    again = tmp_path / "again"
+    assert done("restore", "--only", notebook, copy, "--data-dir", again) == f"restored {notebook}\n"
+    assert "text" in done("call", "notebook", json.dumps({"mode": "read", "name": "to do"}), "--space", "shared", "--data-dir", again)
 
 
 def test_what_cannot_be_restored_alone(data, tmp_path):

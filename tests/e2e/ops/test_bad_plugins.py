@@ -2,6 +2,7 @@
 """A plugin that crashes, exits, blocks or prints: it is named, contained, and left out at last."""
 
 import contextlib
+import datetime
 import json
 import re
 import subprocess
@@ -151,6 +152,28 @@ def test_a_call_that_does_not_end_is_told_of_until_it_does(start):
     assert STUCK not in gateway.client.get("/metrics").text
     eventually(lambda: any("bad_blocks (plugin bad_plugin) of ada has ended" in line["message"] and line["level"] == "info"
                            for line in logged(gateway, "call")), what="a line about it")
+
+
+@pytest.mark.plain_build  # a minute there
+def test_a_call_that_does_not_end_is_told_of_each_minute(fast, start):  # noqa: F811
+    """And a stop that it delays says so by default, after shutdown_timeout and five seconds."""
+    gateway = start("log.format=json", "limits.call_timeout=1s")
+    stuck(gateway)
+
+    def told():
+        return [line for line in logged(gateway, "call") if line["level"] == "error"]
+
+    lines = eventually(lambda: told() if len(told()) > 1 else None, what="the next line about it")
+    first, again = (int(re.search(r"of ada has not ended (\d+) s after its timeout", line["message"])[1]) for line in lines)
+    assert first >= 1 and again >= first + 60
+    gateway.process.terminate()
+    assert gateway.process.wait(ANSWER_SECONDS) == 0
+    gateway.read_all()
+    stopping, last = logged(gateway, "serve")[-2:]
+    assert stopping["message"] == "stopping"
+    assert "stopping took too long" in last["message"] and "bad_blocks (plugin bad_plugin) of ada" in last["message"]
+    between = [datetime.datetime.fromisoformat(line["time"]) for line in (stopping, last)]
+    assert between[1] - between[0] >= datetime.timedelta(seconds=14)
 
 
 def test_a_stop_names_the_call_that_delays_it(start):

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from cli_support import environment, notegate
 from conftest import SOURCE, binary, eventually
+from keys_support import add, key_id, mcp
 from mcp import Client, StdioServerParameters
 from mcp.types import Implementation
 
@@ -88,6 +89,17 @@ def test_reading_is_no_audit_line_but_refusals_and_failures_are(gateway):
     assert line(gateway, "audit", request_id="failed")["outcome"] == failed.json()["code"]
     assert line(gateway, "access", request_id="read")["status"] == 200
     assert not lines(gateway, "audit", request_id="read")
+
+
+def test_an_unknown_prompt_is_told(gateway):
+    """It may be one that the key does not reach."""
+    key = add(gateway.data_dir, "ann")
+    answer = mcp(gateway, key, "prompts/get", {"name": "no_such_guide"}, X_Request_Id="prompt")
+    assert "error" in answer.json(), answer.text
+    entry = line(gateway, "audit", request_id="prompt")
+    assert (entry["agent"], entry["key"], entry["count"]) == ("ann", key_id(key), 1)
+    assert (entry["method"], entry["target"], entry["outcome"]) == ("prompts/get", "no_such_guide", "NOT_FOUND")
+    assert "tool" not in entry and "changes" not in entry
 
 
 def test_the_query_is_not_told(gateway):

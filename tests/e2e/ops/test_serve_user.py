@@ -82,6 +82,13 @@ def test_root_is_its_owner_still(as_nobody):
 
 
 @needs_root
+def test_without_keys_that_programs_may_run_code_is_a_warning(as_nobody):
+    line, = map(json.loads, as_nobody.logged("may run code"))
+    assert (line["level"], line["where"]) == ("warning", "serve") and line["message"].endswith(f"as user {NOBODY}")
+    assert "no key exists" in line["message"]
+
+
+@needs_root
 def test_kernels_are_the_users(as_nobody):
     need("python3")
     files = as_nobody.data_dir / "files"
@@ -213,6 +220,7 @@ def test_run_makes_the_user(top, tree):
                            "serve_for notegate"], capture_output=True, text=True, timeout=TIMEOUT,
                           env=environment() | {"NOTEGATE_DATA_DIR": str(top / "none")}, check=False)
     assert made.returncode == 0 and "useradd notegate --system" in made.stdout, made.stdout + made.stderr
+    assert re.fullmatch(r"Making the system user notegate\.\nMade ready for the user notegate in \d+ s\.\n", made.stderr), made.stderr
 
 
 # ---- the data directory ----
@@ -395,6 +403,34 @@ def test_a_command_says_that_another_gateway_answers(top):
         assert done.returncode == 0 and "another gateway" not in done.stderr, done
     finally:
         assert gateway.stop() == 0
+
+
+@needs_root
+@pytest.mark.parametrize("user", [NOBODY, OTHER_USER], ids=["of the same user", "of another user"])
+def test_a_store_beside_a_gateway_of_another_data_directory(as_nobody, top, user):
+    home, address = top / "home", as_nobody.url.removeprefix("http://")
+    store = home / ".local" / "share" / "notegate"
+    home.mkdir()
+    os.chown(home, user, user)
+
+    def own(*words, code=0):
+        done = subprocess.run([binary(), *map(str, words), "--listen", address], capture_output=True, text=True, timeout=TIMEOUT,
+                              env=environment() | {"HOME": str(home)}, user=user, group=user, extra_groups=[], cwd="/", check=False)
+        assert done.returncode == code, (words, done)
+        return done
+
+    said = f"another gateway answers at {address}, and its data directory is not {store}, "
+    write = ("call", "notebook", "mode=create", "name=own", "newStr=text")
+    assert f"{said}where there is no store yet" in own(*write, code=1).stderr
+    assert f"{said}which this command works on" in own("check").stderr
+    assert list(home.iterdir()) == []
+    assert own(*write, "--data-dir", store).stderr == "", "the one that is meant"
+    for words, shown in ((("check",), f"ok     listen: {address}, which is in use now\n"), (("call", "notebook", "mode=list"), "- own: ")):
+        done = own(*words)
+        assert f"{said}which this command works on" in done.stderr and shown in done.stdout, done
+        assert ("That gateway says: " in done.stderr) == (user != NOBODY)
+    assert f"{said}and it has keys of its own" in own("key", "add", "ann", code=1).stderr
+    assert "own" not in as_nobody.call("notebook", {"mode": "list"}).text
 
 
 @needs_root

@@ -50,3 +50,35 @@ def test_the_changelog_has_the_release():
     headings = re.findall(r"^## (.*)$", (SOURCE / "CHANGELOG.md").read_text(), re.M)
     assert headings[0] == "[Unreleased]"
     assert re.fullmatch(rf"\[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d", headings[1])
+
+
+def build_info(source, header):
+    """Commit and date that a build of this tree has."""
+    script = SOURCE / "packaging/cmake/BuildInfo.cmake"
+    subprocess.run(["cmake", f"-DSOURCE={source}", f"-DHEADER={header}", "-P", script], check=True, timeout=TIMEOUT)
+    return tuple(re.fullmatch(r'#define BUILD_COMMIT "(.*)"\n#define BUILD_DATE "(.*)"\n', header.read_text()).groups())
+
+
+def test_a_tree_without_git_has_its_commit_in_a_file(tmp_path):
+    """packaging/VERSION, as `git archive` fills it in; in a clone git knows better."""
+    tree, header = tmp_path / "tree", tmp_path / "made.h"
+    version = tree / "packaging/VERSION"
+    version.parent.mkdir(parents=True)
+    shutil.copy(SOURCE / "packaging/VERSION", version)
+    shutil.copy(SOURCE / ".gitattributes", tree)
+    git = ["git", "-C", str(tree), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "t", "--date", "2026-01-02T00:00:00Z"]):
+        subprocess.run([*git, *words], check=True, timeout=TIMEOUT, env=os.environ | {"GIT_COMMITTER_DATE": "2026-01-03T12:00:00Z"})
+    commit, date = build_info(tree, header)
+    assert re.fullmatch(r"[0-9a-f]{7,}", commit) and date == "2026-01-03"
+    version.write_text("0123abc 2020-01-01\n")
+    assert build_info(tree, header) == (f"{commit}-dirty", date)
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    with subprocess.Popen([*git, "archive", "HEAD"], stdout=subprocess.PIPE) as made:
+        subprocess.run(["tar", "-x", "-C", archive], stdin=made.stdout, check=True, timeout=TIMEOUT)
+    assert (archive / "packaging/VERSION").read_text() == f"{commit} {date}\n"
+    assert build_info(archive, header) == (commit, date)
+    # A tree that is neither has none.
+    shutil.copy(SOURCE / "packaging/VERSION", archive / "packaging/VERSION")
+    assert build_info(archive, header) == ("", "") or "Format" not in (SOURCE / "packaging/VERSION").read_text()

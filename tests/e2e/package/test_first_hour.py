@@ -193,7 +193,7 @@ def check_phases(said, *phases):
 
 def test_root_on_a_machine_without_sudo(begin):
     hour = begin(VPS)
-    check_phases(hour.serve(RUN), "Installed", "Built release")
+    check_phases(hour.serve(RUN), "Installed", "Built release", "Made ready for the user notegate")
     hour.first_call()
     hour.connect()
     hour.guest("/opt/notegate/bin/notegate")
