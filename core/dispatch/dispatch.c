@@ -430,6 +430,9 @@ static int dispatch_admit(struct call *call)
 
 static int dispatch_end_now(struct call *call)
 {
+    if (call->started_ns == 0) { /* refused before it was admitted */
+        call->started_ns = clock_monotonic_ns();
+    }
     atomic_store(&call->pending, 0);
     return dispatch_finish(call, true);
 }
@@ -455,9 +458,6 @@ int dispatch(struct call *call)
         (void)dispatch_name(call); /* it is counted as a call of that tool */
     }
     if (rc != NG_OK) {
-        if (call->started_ns == 0) {
-            call->started_ns = clock_monotonic_ns();
-        }
         return dispatch_end_now(call);
     }
     call->options |= CALL_MUST_REPLY;

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from cli_support import environment
 from cli_support import notegate as run
-from conftest import Gateway, binary
+from conftest import Gateway, binary, eventually
 from keys_support import add, bearer, key_id, mcp, refused
 from mcp_support import HANDSHAKE, Session
 
@@ -190,7 +190,7 @@ def test_the_version_is_that_of_the_build(place):
     commit, date = re.fullmatch(rf"notegate {re.escape(number)}(?: \((\S+), (\d{{4}}-\d\d-\d\d)\))?\n", told).groups("")
     version = told.removeprefix("notegate ").strip()
     assert place.keyless.json()["version"] == version
-    assert json.loads(place.gateway.errors[0])["message"].startswith(f"notegate {version}; configuration: ")
+    assert json.loads(eventually(lambda: place.gateway.errors, what="a log")[0])["message"].startswith(f"notegate {version}; configuration: ")
     metrics = place.gateway.client.get("/metrics", headers=bearer(place.keys["admin"])).text
     assert f'\nnotegate_build_info{{version="{number}",commit="{commit}",date="{date}"}} 1\n' in metrics
     if not (source / ".git").exists():

@@ -100,6 +100,7 @@ def test_an_unknown_prompt_is_told(gateway):
     assert (entry["agent"], entry["key"], entry["count"]) == ("ann", key_id(key), 1)
     assert (entry["method"], entry["target"], entry["outcome"]) == ("prompts/get", "no_such_guide", "NOT_FOUND")
     assert "tool" not in entry and "changes" not in entry
+    assert entry["duration_ms"] < 1000 * TIMEOUT, "since the machine was started"
 
 
 def test_the_query_is_not_told(gateway):

@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 from cells_support import Book, need
-from conftest import SOURCE, Gateway, binary, environment
+from conftest import SOURCE, Gateway, binary, environment, eventually
 
 NOBODY = 65534
 TIMEOUT = 120
@@ -83,7 +83,7 @@ def test_root_is_its_owner_still(as_nobody):
 
 @needs_root
 def test_without_keys_that_programs_may_run_code_is_a_warning(as_nobody):
-    line, = map(json.loads, as_nobody.logged("may run code"))
+    line, = map(json.loads, eventually(lambda: as_nobody.logged("may run code"), what="the line"))
     assert (line["level"], line["where"]) == ("warning", "serve") and line["message"].endswith(f"as user {NOBODY}")
     assert "no key exists" in line["message"]
 

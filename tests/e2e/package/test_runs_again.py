@@ -75,8 +75,8 @@ def planted(tmp_path):
 def test_an_installation_is_told_of(tmp_path):
     """Before it, for how long, and after it, how long it took; not where an earlier run has made it."""
     cached = re.search(r"^cached\(\) \{\n.*?^\}$", (SOURCE / "packaging/test").read_text(), re.M | re.S)[0]
-    script = (f"root={tmp_path} cache={tmp_path}/cache python=python3\nsay() {{ echo \"$*\" >&2; }}\nmake() {{ touch \"$1/$2\"; }}\n{cached}\n"
-              "cached tools make one </dev/null")
+    script = (f"root={tmp_path} cache={tmp_path}/cache python=python3\n" 'say() { echo "$*" >&2; }\nmake() { touch "$1/$2"; }\n'
+              f"{cached}\ncached tools make one </dev/null")
     first, second = (subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=TIMEOUT) for _ in range(2))
     assert re.fullmatch(r"Installing tools for the tests \(a minute or two\) \.\.\.\nInstalled tools in \d+ s\.\n", first.stderr), first
     assert (second.returncode, second.stderr) == (0, "") and (tmp_path / "build/tools/one").exists()
