@@ -134,14 +134,16 @@ static enum other_gateway without_key(struct command_line *line, struct attach *
     enum other_gateway found = OTHER_GATEWAY_NONE;
     if (meet(line, attach, &answer)) {
         const char *why = why_refused(attach, line->command->name);
-        bool keyed = takes_key(line) && !attach_has_data(attach);
+        bool is_owners = answer.status == STATUS_OK; /* of this user, and without keys */
+        bool keyed = !is_owners && takes_key(line) && !attach_has_data(attach);
         command_error(
-            "another gateway answers at %s, and its data directory is not %s%s%s%.*s%s",
+            "another gateway answers at %s, and its data directory is not %s%s%s%.*s%s%s",
             attach->address, attach->data_dir, text_or(why, ", which this command works on"),
             text_if(answer.hint.len > 0, ". That gateway says: "), (int)answer.hint.len,
             text_or(answer.hint.data, ""),
             text_if(keyed, "; with a key of that gateway in " OTHER_GATEWAY_KEY
-                           ", this command works on it"));
+                           ", this command works on it"),
+            text_if(is_owners, "; with that gateway's --data-dir, this command works on it"));
         found = why != NULL ? OTHER_GATEWAY_REFUSED : OTHER_GATEWAY_NONE;
     }
     attach->address = NULL;

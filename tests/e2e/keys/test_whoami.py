@@ -15,7 +15,8 @@ from mcp_support import HANDSHAKE, Session
 
 TEXT_MAX = 800
 ALL_PLUGINS = {name: value for name, value in environment().items() if name != "NOTEGATE_PLUGINS"}
-FULL = re.compile(r"^\d+\.\d+\.\d+( \([0-9a-f]{7,}(-dirty)?, \d{4}-\d\d-\d\d\))?$")
+# Commit or, from a tag on, its description.
+FULL = re.compile(r"^\d+\.\d+\.\d+( \([0-9a-z.-]{7,}, \d{4}-\d\d-\d\d\))?$")
 PLAIN = re.compile(r"^\d+\.\d+\.\d+$")
 MEMBERS = {"agent", "role", "mode", "run", "auth", "spaces", "default_space", "roots", "notes", "version", "seq", "kinds"}
 KEYS = {

@@ -155,6 +155,7 @@ def test_a_call_that_does_not_end_is_told_of_until_it_does(start):
 
 
 @pytest.mark.plain_build  # a minute there
+@pytest.mark.long
 def test_a_call_that_does_not_end_is_told_of_each_minute(fast, start):  # noqa: F811
     """And a stop that it delays says so by default, after shutdown_timeout and five seconds."""
     gateway = start("log.format=json", "limits.call_timeout=1s")

@@ -429,8 +429,11 @@ def test_a_store_beside_a_gateway_of_another_data_directory(as_nobody, top, user
         done = own(*words)
         assert f"{said}which this command works on" in done.stderr and shown in done.stdout, done
         assert ("That gateway says: " in done.stderr) == (user != NOBODY)
+        assert ("with that gateway's --data-dir" in done.stderr) == (user == NOBODY)
     assert f"{said}and it has keys of its own" in own("key", "add", "ann", code=1).stderr
     assert "own" not in as_nobody.call("notebook", {"mode": "list"}).text
+    if user == NOBODY:
+        assert "own" not in own("call", "notebook", "mode=list", "--data-dir", as_nobody.data_dir).stdout
 
 
 @needs_root
