@@ -185,6 +185,20 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     log_record_end(&record, "%s %s", asked, outcome);
 }
 
+/* 0: no line is due. */
+static unsigned count_request(const struct audit_event *event)
+{
+    struct audit_refusal refusal = {
+        .code = event->outcome,
+        .agent = str_or(event->agent, ng_str_of("")),
+        .key = event->key,
+        .remote = event->remote,
+        .event = ng_str_of(event->what),
+        .target = event->target,
+    };
+    return audit_refusals_count(event->gateway->refusals, &refusal, clock_monotonic_ns());
+}
+
 void audit_event(const struct audit_event *event)
 {
     struct log_record record;
@@ -194,9 +208,16 @@ void audit_event(const struct audit_event *event)
     if (!on || (stranger && !log_switched_on(LOG_AUDIT))) {
         return;
     }
+    unsigned count = 0;
+    if (event->is_refusal && (count = count_request(event)) == 0) {
+        return;
+    }
     log_record_begin(&record, LOG_AUDIT);
     log_record_text(&record, "event", ng_str_of(event->what));
     log_record_text(&record, "outcome", ng_str_of(event->outcome));
+    if (event->is_refusal) {
+        log_record_int(&record, "count", count);
+    }
     log_record_text(&record, "agent", event->agent);
     log_record_text(&record, "key", event->key);
     log_record_text(&record, "remote", event->remote);

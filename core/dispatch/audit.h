@@ -4,9 +4,9 @@
  * tool, documents and outcome of each change.
  *
  * One line for each call that changes something or tries to; with log.audit: reads also for
- * one that only reads. Refused calls have a line a second for each agent and error code
- * (audit_refusals.h), with what was asked as `target`. Lines of their own have keys, reloads
- * and callers that were turned away. Names, ids and revisions only: never a document's content,
+ * one that only reads. Refused calls and requests have a line a second for each agent and error
+ * code (audit_refusals.h), with what was asked as `target`. Lines of their own have keys and
+ * reloads. Names, ids and revisions only: never a document's content,
  * never a key.
  */
 #ifndef NOTEGATE_CORE_AUDIT_H
@@ -28,6 +28,7 @@ struct audit_event {
     const struct gateway *gateway;
     const char *what, *outcome;
     bool is_of_keys; /* a key was made, changed or ended: also where no key is left */
+    bool is_refusal; /* counted, as refused calls are */
     struct ng_str agent, key, remote, client, target, members, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* audit_refusals.c - counts refused calls by agent and error code, for the audit log. */
+/* audit_refusals.c - counts refusals by agent and error code, for the audit log. */
 #include "audit_refusals.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct pair {
     size_t agent_len;
     int64_t told_ns; /* its last line */
     unsigned untold; /* refusals since then */
-    struct kept_text key, remote, tool, method, target;
+    struct kept_text key, remote, event, tool, method, target;
 };
 
 struct audit_refusals {
@@ -59,20 +59,23 @@ static struct ng_str kept_str(const struct kept_text *kept)
     return str_make(kept->has ? kept->data : NULL, kept->len);
 }
 
-/* The line of refusals that no call's own line has told: of the last one, with their count. */
+/* The line of refusals that no line of their own has told: of the last one, with their count.
+ */
 static void write_line(struct pair *pair)
 {
     struct log_record record;
     log_record_begin(&record, LOG_AUDIT);
+    log_record_text(&record, "event", kept_str(&pair->event));
     log_record_text(&record, "tool", kept_str(&pair->tool));
     log_record_text(&record, "method", kept_str(&pair->method));
     log_record_text(&record, "outcome", ng_str_of(pair->code));
     log_record_int(&record, "count", pair->untold);
     log_record_text(&record, "target", kept_str(&pair->target));
-    log_record_text(&record, "agent", str_make(pair->agent, pair->agent_len));
+    log_record_text(&record, "agent",
+                    str_make(pair->agent_len > 0 ? pair->agent : NULL, pair->agent_len));
     log_record_text(&record, "key", kept_str(&pair->key));
     log_record_text(&record, "remote", kept_str(&pair->remote));
-    log_record_end(&record, "%u calls refused %s", pair->untold, pair->code);
+    log_record_end(&record, "%u refused %s", pair->untold, pair->code);
     pair->untold = 0;
 }
 
@@ -117,6 +120,7 @@ unsigned audit_refusals_count(struct audit_refusals *refusals,
     } else {
         keep(&pair->key, refusal->key);
         keep(&pair->remote, refusal->remote);
+        keep(&pair->event, refusal->event);
         keep(&pair->tool, refusal->tool);
         keep(&pair->method, refusal->method);
         keep(&pair->target, refusal->target);

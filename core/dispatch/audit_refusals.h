@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * audit_refusals.h - the rate of audit lines for refused calls: one a second for each agent and
- * error code, with the count of the refusals since the last one. An agent that probes is seen
- * and cannot flood the log.
+ * audit_refusals.h - the rate of audit lines for refused calls and requests: one a second for
+ * each agent and error code, with the count of the refusals since the last one. An agent that
+ * probes is seen and cannot flood the log.
  */
 #ifndef NOTEGATE_CORE_AUDIT_REFUSALS_H
 #define NOTEGATE_CORE_AUDIT_REFUSALS_H
@@ -19,10 +19,10 @@ struct audit_refusals *audit_refusals_new(void);
 /* With the lines that are due. */
 void audit_refusals_free(struct audit_refusals *refusals);
 
-/* One refused call; its texts are copied, and cut. */
+/* One refused call, or request (`event`); its texts are copied, and cut. */
 struct audit_refusal {
     const char *code; /* static */
-    struct ng_str agent, key, remote, tool, method, target;
+    struct ng_str agent, key, remote, event, tool, method, target;
 };
 
 /* Counts it. Returns 0, or the count for the line that the caller writes now. now_ns:

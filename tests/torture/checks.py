@@ -288,7 +288,7 @@ class Checks:
                         # A library that aborts where there is no memory is told among them.
                         more = len(file.read().splitlines()) - gateway.excused_ends
                         self.expect(more <= 0, f"{gateway.name} has recorded {more} more crashes than its faults excuse in {crashes}")
-        known = {"shared.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md"}
+        known = {"shared.txt", "second.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md"}
         for top in (self.system.root, self.system.notes):
             for folder, _, names in os.walk(top):
                 for name in names:

@@ -185,8 +185,10 @@ class Gateway:
         return False
 
     def command(self, *words):
-        return subprocess.run([self.system.binary, *words, *self.system.flags(self.number)], capture_output=True, text=True,
-                              timeout=2 * PATIENCE, cwd=self.system.folder)
+        """Beside the gateway while it runs, and by its configuration when it has ended."""
+        flags = self.system.flags(self.number) if self.process.poll() is not None else ["--data-dir", self.data]
+        return subprocess.run([self.system.binary, *words, *flags], capture_output=True, text=True, timeout=2 * PATIENCE,
+                              cwd=self.system.folder)
 
 
 class Databases:

@@ -93,7 +93,8 @@ class Rig:
         return open(os.path.join(self.folder, "gateway.log"), "a")
 
     def command(self, *words):
-        result = subprocess.run([self.binary, *words, *self.flags()], capture_output=True, text=True, timeout=PATIENCE)
+        flags = self.flags() if self.process.poll() is not None else ["--data-dir", self.data]
+        result = subprocess.run([self.binary, *words, *flags], capture_output=True, text=True, timeout=PATIENCE)
         if result.returncode != 0:
             raise AssertionError(f"notegate {words}: {result.stdout} {result.stderr}")
         return result.stdout

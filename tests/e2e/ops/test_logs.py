@@ -184,13 +184,14 @@ def test_changes_of_keys_that_fail_are_told(gateway):
         assert (entry["event"], entry["outcome"], entry["target"]) == (event, outcome, path)
 
 
-def test_wrong_hosts_and_origins_are_told(gateway):
-    for header, value in (("Host", "evil.example"), ("Origin", "http://evil.example")):
-        answer = gateway.client.get("/v1/tools", headers={header: value, "X-Request-Id": header})
-        assert answer.status_code == 403
-        entry = line(gateway, "audit", request_id=header)
-        assert (entry["event"], entry["outcome"], entry["target"]) == ("refused", "FORBIDDEN", "/v1/tools")
-        assert gateway.logged("refused a caller from 127.0.0.1", f"The {header} header names", "evil.example")
+@pytest.mark.parametrize(("header", "value"), [("Host", "evil.example"), ("Origin", "http://evil.example")])
+def test_wrong_hosts_and_origins_are_told(start, header, value):
+    gateway = start(sets=BOTH)
+    answer = gateway.client.get("/v1/tools", headers={header: value, "X-Request-Id": header})
+    assert answer.status_code == 403
+    entry = line(gateway, "audit", request_id=header)
+    assert (entry["event"], entry["outcome"], entry["target"]) == ("refused", "FORBIDDEN", "/v1/tools")
+    assert gateway.logged("refused a caller from 127.0.0.1", f"The {header} header names", "evil.example")
 
 
 def test_the_trace_in_a_message_of_mcp(gateway):

@@ -3,6 +3,8 @@
 
 import json
 import os
+import pathlib
+import time
 
 import pytest
 from cli_support import notegate
@@ -83,6 +85,27 @@ def test_a_link_out_of_the_roots(gateway, tmp_path):
     assert (entry["outcome"], entry["target"]) == (answer.json()["code"], str(tmp_path / "root" / "link" / "passwd"))
 
 
+def test_a_hard_link_into_the_data_directory(gateway, tmp_path):
+    headers = bearer(add(gateway.data_dir, "linker"))
+    kept = next(path for path in pathlib.Path(gateway.data_dir).iterdir() if path.is_file() and path.stat().st_size > 0)
+    os.link(kept, tmp_path / "root" / "name")
+    answer = gateway.call("fileEditor", {"command": "view", "path": str(tmp_path / "root" / "name")}, headers)
+    assert answer.status_code == 403, answer.text
+    entry = told(gateway, agent="linker")
+    assert (entry["outcome"], entry["target"]) == (answer.json()["code"], str(tmp_path / "root" / "name"))
+
+
+def test_rights(gateway):
+    """To run code, and to use a tool at all."""
+    asked = {"runner": ("runNotebookCells", {"cellIds": ["a"]}, [], "RUN_FORBIDDEN"),
+             "stranger": ("fileEditor", {"command": "view", "path": "/x"}, ["--tool", "notebook"], "FORBIDDEN")}
+    for agent, (tool, arguments, options, outcome) in asked.items():
+        answer = gateway.call(tool, arguments, bearer(add(gateway.data_dir, agent, *options)))
+        assert (answer.status_code, answer.json()["code"]) == (403, outcome)
+        entry = told(gateway, agent=agent)
+        assert (entry["tool"], entry["outcome"]) == (tool, outcome) and entry["key"] and entry["remote"] == "127.0.0.1"
+
+
 def test_foreign_spaces(gateway):
     for number, (tool, _) in enumerate(tools_with(gateway, {}, PATHS + IDS + ("mode",))[:12]):
         agent = f"spacer{number}"
@@ -149,12 +172,30 @@ def test_rates(gateway):
 
 def test_a_flood_is_counted_and_told_at_the_stop(gateway):
     headers = bearer(add(gateway.data_dir, "flood"))
+    began = time.monotonic()
     for number in range(200):
         assert gateway.call("fileEditor", {"command": "view", "path": f"/etc/{number}"}, headers).status_code == 403
+    seconds = time.monotonic() - began
     assert gateway.stop() == 0
     entries = audit(gateway, agent="flood")
-    assert sum(entry["count"] for entry in entries) == 200 and len(entries) < 200
+    # One a second, the first one, and that of the stop.
+    assert sum(entry["count"] for entry in entries) == 200 and len(entries) <= seconds + 2
     assert entries[-1]["target"] == "/etc/199" and entries[-1]["tool"] == "fileEditor"
+    assert all(entry["key"] == entries[0]["key"] and entry["remote"] == "127.0.0.1" for entry in entries)
+
+
+def test_a_flood_of_foreign_headers(gateway):
+    """Requests that are refused before there is a call."""
+    headers = bearer(add(gateway.data_dir, "header", "--space", "mine")) | {"X-Notegate-Space": "theirs"}
+    began = time.monotonic()
+    for number in range(100):
+        assert gateway.client.get(f"/v1/tools/{number}", headers=headers).status_code == 403
+    seconds = time.monotonic() - began
+    assert gateway.stop() == 0
+    entries = audit(gateway, agent="header")
+    assert sum(entry["count"] for entry in entries) == 100 and len(entries) <= seconds + 2
+    assert {(entry["event"], entry["outcome"], entry["key"]) for entry in entries} == {("refused", "FORBIDDEN", entries[0]["key"])}
+    assert entries[-1]["target"] == "/v1/tools/99" and entries[-1]["remote"] == "127.0.0.1"
 
 
 def test_reads_are_told_where_wanted(start):
@@ -165,7 +206,11 @@ def test_reads_are_told_where_wanted(start):
     ident = made.json()["result"]["notebook_id"]
     headers = {"X-Request-Id": "two"}
     assert gateway.call("notebook_read", {"collection": "pages", "notebook_id": ident}, headers).status_code == 200
-    assert told(gateway, request_id="two")["target"] == ident
+    entry = told(gateway, request_id="two")
+    assert (entry["target"], entry["agent"]) == (ident, "local")
+    uri = f"notegate://shared/pages/{ident}"
+    assert "result" in mcp(gateway, None, "resources/read", {"uri": uri}, Mcp_Name=uri).json()
+    assert told(gateway, method="resources/read")["target"] == uri
     wrong = notegate("check", "--set", "log.audit=writes")
     assert wrong.returncode == 1 and "reads" in wrong.stdout + wrong.stderr
 
