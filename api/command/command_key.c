@@ -526,7 +526,7 @@ static const struct key_verb {
 static int key_check(const struct command_line *line, const struct key_verb *verb)
 {
     if (line->word_count < 1 + verb->word_count) {
-        return command_usage(line, "\"key %s\" needs a name: notegate key %s", verb->name,
+        return command_usage(line, "\"key %s\" needs a name: `notegate key %s`", verb->name,
                              verb->words);
     }
     if (line->word_count > 1 + verb->word_count) {
