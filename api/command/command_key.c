@@ -516,7 +516,7 @@ static const struct key_verb {
     int (*run)(struct key_command *command);
 } key_verbs[] = {
     {"add", "add NAME", 1, true, key_add},
-    {"set", "set ID", 1, true, key_set},
+    {"set", "set ID OPTION...", 1, true, key_set},
     {"pause", "pause ID", 1, false, key_pause},
     {"resume", "resume ID", 1, false, key_resume},
     {"list", "list", 0, false, key_list},
