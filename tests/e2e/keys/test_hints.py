@@ -2,7 +2,7 @@
 """Commands in hints and errors work as they are printed: each is provoked, typed, and what was refused works then. The
 last tests hold the list of all that the sources name against the tests that run them."""
 
-import ast
+import contextlib
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import contextlib
+import tempfile
 
 import pytest
 from cells_support import need, write_notebook
@@ -147,7 +147,6 @@ def own_user(folder):
 @pytest.fixture(name="top")
 def passable(tmp_path_factory):
     """A folder that every user can pass, as pytest's are root's alone."""
-    import tempfile
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield pathlib.Path(folder)
@@ -257,16 +256,16 @@ def test_tools_that_there_are(tmp_path):
 
 def test_a_damaged_store(tmp_path):
     data = tmp_path / "data"
-    for text in ("one", "two", "three"):
-        assert notegate(data, "call", "notebook", "mode=write", "name=n", f"newStr={text}").returncode == 0
+    for words in (("mode=create", "newStr=one"), ("mode=write", "newStr=two"), ("mode=write", "newStr=three")):
+        assert notegate(data, "call", "notebook", "name=n", *words).returncode == 0
     assert notegate(data, "backup", tmp_path / "good").returncode == 0
     with contextlib.closing(sqlite3.connect(data / "notegate.db", isolation_level=None)) as store:
-        store.execute("DELETE FROM log WHERE revision = 2")
+        store.execute("UPDATE log SET text = x'00' WHERE revision = 1")
     done = notegate(data, "backup", tmp_path / "copy")
     assert done.returncode == 1, done
     command, = commands(done.stderr)
     done = typed(command, data)
-    assert done.returncode == 1 and "damaged" in done.stdout + done.stderr, done
+    assert done.returncode == 1 and "cannot be rebuilt" in done.stdout and "fault" in done.stdout, done
     # "and restore from a backup"
     assert notegate(tmp_path / "new", "restore", tmp_path / "good").returncode == 0
     assert typed(command, tmp_path / "new").returncode == 0
