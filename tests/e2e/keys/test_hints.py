@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 
 import pytest
-from cells_support import need, write_notebook
+from cells_support import Book, need, write_notebook, write_spec
 from conftest import SOURCE, Gateway, binary, environment
 from hints_support import TIMEOUT, as_printed, commands, owners, typed
 from keys_support import PLUGINS, READ, WRITE, add, bearer, key_id, notegate, refused
@@ -181,6 +181,39 @@ def test_a_tls_key_that_all_can_read(authority, tmp_path):  # noqa: F811
 
 
 @needs_root
+def test_a_store_of_another_user(top):
+    user = own_user(top)
+    env = owners(top / "data", HOME=str(top))
+    assert typed("notegate call notebook mode=create name=n", env=env, **user).returncode == 0
+    done = typed("notegate verify", env=env)
+    assert done.returncode == 1, done
+    assert "everything is in order" in as_printed(done.stderr, top / "data").stdout
+
+
+@needs_root
+def test_a_kernel_of_another_user(top, monkeypatch):
+    """The gateway's own user may not change whose it is."""
+    need("python3")
+    program = top / "bin" / "it's a kernel"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+    program.chmod(0o755)
+    os.chown(program, 2, 2)
+    write_spec(top / "jupyter", "python3", [str(program), "-m", "ipykernel_launcher", "-f", "{connection_file}"])
+    monkeypatch.setenv("JUPYTER_PATH", str(top / "jupyter"))
+    running = Gateway(top / "data", ["plugins=cells"], ["--user", "nobody"], cwd=top)
+    try:
+        book = Book(running, "n.ipynb", [("a", "print(1)")])
+        os.chown(book.path, NOBODY, NOBODY)
+        answer = book.call("runNotebookCells", cellIds=["a"])
+        assert answer.status_code != 200 and "other users can change" in answer.json()["message"], answer.text
+        as_printed(answer.json()["message"].split("; do ")[1])
+        book.run("a")
+    finally:
+        assert running.stop() == 0
+
+
+@needs_root
 @pytest.mark.parametrize("words", [["check", "--listen", "127.0.0.1:0"], ["serve", "--listen", "127.0.0.1:0"]], ids=lambda words: words[0])
 def test_a_user_that_is_missing(top, words):
     """Made in a copy of /etc, which ends with the command."""
@@ -317,6 +350,8 @@ def test_texts_that_tell_how(start):
     assert gateway.call("notebook", WRITE | {"name": "TEXT"}).status_code == 200
     done = typed(example.replace("mode=TEXT", "mode=read"), gateway.data_dir)
     assert done.returncode == 0, (example, done.stderr)
+    done = typed("notegate call notebook - <<<'{\"mode\": \"list\"}'", gateway.data_dir)  # "- <arguments.json"
+    assert done.returncode == 0 and "TEXT" in done.stdout, done
     schemes = gateway.client.get("/openapi.json").json()["components"]["securitySchemes"]
     key = as_printed(schemes["key"]["description"], gateway.data_dir).stdout.strip()
     assert gateway.call("notebook", READ, bearer(key)).status_code == 200
@@ -341,3 +376,93 @@ def test_the_call_to_try(tmp_path, plugins):
     os.close(ours)
     assert done.returncode == 0 and "UNAUTHENTICATED" not in done.stdout, done
     assert "result" in json.loads(done.stdout) or plugins == "file_editor", done.stdout
+
+
+# ---- none is forgotten ----
+
+
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+JOINED = re.compile(rf"{STRING}(?:\s*{STRING})*")
+# Comments, and characters such as '"'.
+NO_STRINGS = re.compile(rf"({STRING})|/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])'", re.S)
+PROGRAMS = "adduser|chgrp|chmod|chown|curl|install(?= -)|kill|mkdir|mv|rm|runuser|setfacl|sh|sudo|systemctl|useradd|usermod"
+
+
+def named_by_the_sources():
+    """Every command in the product's strings, with the backquote before it, and the files that name it. Of a command that is put
+    together each part counts."""
+    subcommands = re.findall(r'\.name = "([a-z-]+)"', (SOURCE / "api" / "command" / "command_table.c").read_text())
+    command = re.compile(rf"(?:(?<![\w/-])(?:notegate (?={'|'.join(subcommands)})|(?<=`)notegate (?=%|--)|claude (?=mcp)|"
+                         rf"(?:{PROGRAMS}) (?=[-/%'a-z0-7]))|"
+                         rf"^ (?={'|'.join(subcommands)}) *[a-z]+ [a-zA-Z%]+ --)[^`\n]*")
+    found = {}
+    for path in sorted(path for area in ("api", "backends", "core", "plugins") for path in (SOURCE / area).rglob("*.[ch]")):
+        if "tests" in path.parts:
+            continue
+        source = NO_STRINGS.sub(lambda match: match[1] or " ", path.read_text())
+        for literal in JOINED.findall(source):
+            text = "".join(part[1:-1] for part in re.findall(STRING, literal)).replace('\\"', '"').replace("\\n", "\n")
+            for match in command.finditer(text):
+                quote = "`" if text[:match.start()].endswith("`") else ""
+                found.setdefault(quote + match.group().strip(" .'"), set()).add(str(path.relative_to(SOURCE)))
+    return found
+
+
+# The test that types each, below tests/e2e. "": it is no command to type.
+TYPED = {
+    "`notegate key add NAME": "keys/test_hints.py::test_no_good_key",
+    "`notegate key resume ID": "keys/test_hints.py::test_a_paused_key",
+    "key %s --data-dir": "keys/test_hints.py::test_a_public_address_without_a_key",
+    "`notegate key add NAME --run": "keys/test_hints.py::test_an_admin_who_may_not_run_code",
+    "`notegate key set %s --run": "keys/test_hints.py::test_an_admin_who_may_not_run_code",
+    "`notegate key set %s %s": "keys/test_hints.py::test_a_tool_that_runs_code",
+    "`notegate key set ID --restore": "keys/test_hints.py::test_work_of_others",
+    "`notegate key revoke %s --force": "keys/test_hints.py::test_the_last_key",
+    "`notegate key list": "keys/test_hints.py::test_which_keys_there_are",
+    "`notegate key %s": "keys/test_hints.py::test_a_command_line_that_makes_no_sense",
+    "`notegate %s%s--help": "keys/test_hints.py::test_a_command_line_that_makes_no_sense",
+    "`notegate check": "keys/test_hints.py::test_a_command_line_that_makes_no_sense",
+    "`notegate call TOOL --help": "keys/test_hints.py::test_a_command_line_that_makes_no_sense",
+    "`notegate backup FILE": "keys/test_hints.py::test_a_backup_to_a_terminal",
+    "`notegate serve": "keys/test_hints.py::test_a_call_without_a_store",
+    "`notegate check --help-config": "keys/test_hints.py::test_an_unknown_key_of_the_configuration",
+    "`notegate tools": "keys/test_hints.py::test_tools_that_there_are",
+    "`notegate verify": "keys/test_hints.py::test_a_damaged_store",
+    "`notegate backup": "keys/test_hints.py::test_a_damaged_store",
+    "`notegate --help-completion bash": "cli/test_completion.py::test_the_files_are_what_the_program_prints",
+    "`notegate --help-completion zsh": "cli/test_completion.py::test_the_files_are_what_the_program_prints",
+    "notegate call TOOL - <arguments.json": "keys/test_hints.py::test_texts_that_tell_how",
+    "notegate call": "keys/test_hints.py::test_texts_that_tell_how",
+    "notegate tools NAME shows the arguments of one; --format mcp prints the definitions": "keys/test_hints.py::test_texts_that_tell_how",
+    "`adduser --system --group --home /var/lib/notegate --no-create-home NAME": "keys/test_hints.py::test_a_user_that_is_missing",
+    "`adduser --system --group --home /var/lib/notegate --no-create-home": "keys/test_hints.py::test_a_user_that_is_missing",
+    "`chmod o=": "keys/test_hints.py::test_a_tls_key_that_all_can_read",
+    "`chmod 700": "keys/test_hints.py::test_a_data_directory_of_a_wrong_mode",
+    "runuser -u": "keys/test_hints.py::test_a_store_of_another_user",
+    "`sudo %s": "package/test_first_hour.py::test_the_service",
+    "chown %s%s": "keys/test_trust.py::test_a_file_of_another_user",
+    "chmod go-w": "keys/test_trust.py::test_a_file_that_others_can_write",
+    "chown root": "keys/test_trust.py::test_a_kernel_that_others_can_change",
+    "sh -c": "keys/test_hints.py::test_a_kernel_of_another_user",
+    "install -d -o %s /srv/notegate": "ops/test_serve_user.py::test_a_root_in_a_closed_home",
+    "install -d -o  /srv/notegate": "",  # its length
+    "notegate backup": "",  # "this is not a notegate backup"
+    "notegate tools --format openai 2>/dev/null | grep -o '\"function\":{\"name\":\"[^\"]*\"' | cut -d '\"' -f 6":
+        "cli/test_completion.py::test_tools",
+    # Claude Code is no program of the tests: an MCP client goes to its address.
+    "claude mcp add --transport http notegate %s://%s/mcp%s": "package/test_first_hour.py::test_a_user_without_sudo",
+    'curl -s %s://%s/v1/tools/notebook -H \'Content-Type: application/json\' -d \'{"mode":"list"}\'%s':
+        "keys/test_hints.py::test_the_call_to_try",
+    "curl -s %s://%s/v1/tools/%s%s": "keys/test_hints.py::test_the_call_to_try",
+}
+
+
+def test_every_command_has_its_test():
+    named = named_by_the_sources()
+    new = {command: sorted(files) for command, files in named.items() if command not in TYPED}
+    assert not new, f"put each between backquotes and write a test that types it; then name that test in TYPED: {new}"
+    gone = TYPED.keys() - named.keys()
+    assert not gone, f"no source names these: remove them from TYPED: {gone}"
+    for test in filter(None, TYPED.values()):
+        file, name = test.split("::")
+        assert re.search(rf"^def {name}\(", (SOURCE / "tests" / "e2e" / file).read_text(), re.M), f"{test} of TYPED is not there"
