@@ -34,10 +34,12 @@ static const char hint_key[] =
 /* Lines of refusals in the log, a second. */
 #define LOG_LINES_MAX 5
 
-static const char hint_other_key[] = "Keys are added with: notegate key add NAME. A key that "
-                                     "was lost or has expired cannot be restored: add another";
+#define HINT_LOST "A key that was lost or has expired cannot be restored"
 
-static const char hint_paused[] = "An admin can resume it: notegate key resume ID";
+static const char hint_other_key[] =
+    HINT_LOST ": the gateway's user makes another with `notegate key add NAME`";
+
+static const char hint_paused[] = "An admin can resume it: `notegate key resume ID`";
 
 static const char hint_no_keys[] = "Leave the key out: this gateway has none.";
 
@@ -47,36 +49,39 @@ static const char key_prefix[] = "ng_";
 struct auth {
     struct gateway *gateway;
     enum auth_mode mode;
-    bool is_public;               /* it listens where other machines can reach it */
-    char hint_own[AUTH_HINT_MAX]; /* for users of this machine: names store and user */
+    bool is_public; /* it listens where other machines can reach it */
+    /* The same hints for users of this machine: they name store and user. */
+    char hint_own[AUTH_HINT_MAX];
+    char hint_own_other[AUTH_HINT_MAX];
+    char hint_own_paused[AUTH_HINT_MAX];
     /* Refusals in the log: how many in this second, and how many were left out. */
     _Atomic int64_t log_second;
     atomic_uint log_lines, log_left_out;
 };
 
-static void add_key_command(const struct auth *auth, struct buf *out)
+static void key_command(const struct auth *auth, const char *verb, struct buf *out)
 {
     (void)run_as_add_program(out, geteuid());
-    (void)buf_add_c(out, " key add NAME --data-dir ");
+    (void)buf_printf(out, " key %s --data-dir ", verb);
     (void)trust_add_word(out, text_or(auth->gateway->data_dir, "DIR"));
 }
 
 /* For another user of this machine, whose own store is none of this gateway: the user that has
- * the right to make a key, and its command. */
-static void make_own_hint(struct auth *auth)
+ * the right to do it, and its command. */
+static void make_own_hint(const struct auth *auth, char hint[AUTH_HINT_MAX], const char *doing,
+                          const char *verb, const char *otherwise)
 {
     struct buf command;
-    struct buf hint;
+    struct buf text;
     buf_init(&command, AUTH_HINT_MAX);
-    buf_init(&hint, AUTH_HINT_MAX - 1);
-    add_key_command(auth, &command);
-    (void)buf_add_c(&hint, "A key is made by ");
-    (void)run_as_add_whom(&hint, geteuid(), buf_cstr(&command));
-    (void)buf_add_c(&hint, ". " HINT_SEND);
-    (void)snprintf(auth->hint_own, sizeof(auth->hint_own), "%s",
-                   hint.rc == NG_OK ? buf_cstr(&hint) : hint_key);
+    buf_init(&text, AUTH_HINT_MAX - 1);
+    key_command(auth, verb, &command);
+    (void)buf_add_c(&text, doing);
+    (void)run_as_add_whom(&text, geteuid(), buf_cstr(&command));
+    (void)buf_add_c(&text, ". " HINT_SEND);
+    (void)snprintf(hint, AUTH_HINT_MAX, "%s", text.rc == NG_OK ? buf_cstr(&text) : otherwise);
     buf_done(&command);
-    buf_done(&hint);
+    buf_done(&text);
 }
 
 int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
@@ -100,7 +105,10 @@ int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error)
     }
     auth->mode = (enum auth_mode)mode;
     auth->gateway = gateway;
-    make_own_hint(auth);
+    make_own_hint(auth, auth->hint_own, "A key is made by ", "add NAME", hint_key);
+    make_own_hint(auth, auth->hint_own_other, HINT_LOST ": another is made by ", "add NAME",
+                  hint_other_key);
+    make_own_hint(auth, auth->hint_own_paused, "It is resumed by ", "resume ID", hint_paused);
     *ret = auth;
     return NG_OK;
 }
@@ -128,7 +136,7 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
             "cannot listen on %s: with auth=off only a loopback address (127.0.0.1, ::1) is "
             "allowed; set auth=auto and add a key with `",
             address);
-        add_key_command(auth, error);
+        key_command(auth, "add NAME", error);
         (void)buf_add_c(error, "`");
         return NG_EINVAL;
     }
@@ -139,7 +147,7 @@ int auth_check_listen(struct auth *auth, const char *address, bool is_loopback,
             "cannot listen on %s: it can be reached from other machines and no key exists; add "
             "one with `",
             address);
-        add_key_command(auth, error);
+        key_command(auth, "add NAME", error);
         (void)buf_add_c(error, "`, or listen on 127.0.0.1");
         return NG_EINVAL;
     }
@@ -245,7 +253,14 @@ static int refuse_unread(struct auth_refusal *refusal)
                   "The gateway cannot read its keys because its database does not answer");
 }
 
-static int find_key(const struct auth *auth, struct ng_str token, struct key **ret,
+/* Names and paths of this machine are for its users. */
+static bool is_local(const struct auth_connection *connection,
+                     const struct auth_headers *headers)
+{
+    return connection->way == AUTH_LOOPBACK && headers->proxied == NULL;
+}
+
+static int find_key(const struct auth *auth, struct ng_str token, bool local, struct key **ret,
                     struct auth_refusal *refusal)
 {
     const char *why = NULL;
@@ -255,14 +270,13 @@ static int find_key(const struct auth *auth, struct ng_str token, struct key **r
     }
     *ret = keys_find(auth->gateway->keys, token, &why);
     if (*ret == NULL) {
-        const char *hint = hint_other_key;
+        const char *hint = local ? auth->hint_own_other : hint_other_key;
         if (!gateway_has_keys(auth->gateway)) {
             hint = auth_needs_key(auth) ? hint_key : hint_no_keys;
+        } else if (why == keys_why_paused) {
+            hint = local ? auth->hint_own_paused : hint_paused;
         }
         (void)refuse(refusal, NG_EUNAUTHENTICATED, hint, "%s", why);
-        if (why == keys_why_paused) {
-            refusal->hint = hint_paused;
-        }
         refusal->bad_token = true;
         return refusal->rc;
     }
@@ -294,12 +308,11 @@ static int refuse_unknown(struct auth_refusal *refusal)
                   "descriptors or too little memory is free");
 }
 
-/* Names and paths of this machine are for its users. */
 static int refuse_without_key(const struct auth *auth, const struct auth_connection *connection,
                               const struct auth_headers *headers, struct auth_refusal *refusal)
 {
-    bool is_local = connection->way == AUTH_LOOPBACK && headers->proxied == NULL;
-    return refuse(refusal, NG_EUNAUTHENTICATED, is_local ? auth->hint_own : hint_key,
+    return refuse(refusal, NG_EUNAUTHENTICATED,
+                  is_local(connection, headers) ? auth->hint_own : hint_key,
                   headers->authorization.data != NULL
                       ? "This gateway requires a key, and the Authorization header is not "
                         "Bearer and a key"
@@ -413,7 +426,7 @@ int auth_check(const struct auth *auth, const struct auth_connection *connection
     bool keyed = find_token(headers->authorization, &token) &&
                  (is_ours(token) || (auth_needs_key(auth) && connection->way != AUTH_SOCKET));
     struct key *key = NULL;
-    int rc = keyed ? find_key(auth, token, &key, refusal)
+    int rc = keyed ? find_key(auth, token, is_local(connection, headers), &key, refusal)
                    : check_connection(auth, connection, headers, refusal);
     if (rc != NG_OK) {
         return rc;

@@ -153,10 +153,10 @@ static int parse_body(struct call *call, const struct ng_value **ret)
 }
 
 /* A caller gives no key a higher mode than its own, or the right to run code without having it.
- */
-static int check_given(struct call *call, enum ng_mode mode, bool run, enum key_op op)
+ * id: of the key that changes; NULL: it is a new one. */
+static int check_given(struct call *call, enum ng_mode mode, bool run, const char *id)
 {
-    bool adds = op == KEY_OP_ADD;
+    bool adds = id == NULL;
     if (mode > call->caller.mode) {
         return call_fail(call, NG_EMODE,
                          "a caller in mode %s cannot %s a key of mode %s; give the key that "
@@ -171,8 +171,10 @@ static int check_given(struct call *call, enum ng_mode mode, bool run, enum key_
               "a caller without the right to run code cannot %s a key that has it",
               adds ? "add" : "make");
     call->staged.hint =
-        ng_str_of(adds ? "Add it on the gateway's machine: notegate key add NAME --run"
-                       : "Change it on the gateway's machine: notegate key set ID --run");
+        adds ? ng_str_of("Add it on the gateway's machine: `notegate key add NAME --run`")
+             : arena_printf(&call->arena,
+                            "Change it on the gateway's machine: `notegate key set %s --run`",
+                            id);
     return NG_ERUN;
 }
 
@@ -188,7 +190,7 @@ static int add(struct call *call)
         rc = keys_read_spec(call, body, &spec);
     }
     if (rc == NG_OK) {
-        rc = check_given(call, spec.mode, spec.run, KEY_OP_ADD);
+        rc = check_given(call, spec.mode, spec.run, NULL);
     }
     if (rc == NG_OK) { /* before the key is there: a failure must not hide it */
         rc = key_spaces_new(call, &spec, &once.new_spaces, &once.new_space_count);
@@ -223,7 +225,7 @@ static int set(struct call *call, const struct key_job *job)
     if (rc == NG_OK) {
         enum ng_mode mode =
             (patch.members & KEY_MODE) != 0 ? patch.spec.mode : call->caller.mode;
-        rc = check_given(call, mode, patch.spec.run, KEY_OP_SET);
+        rc = check_given(call, mode, patch.spec.run, key->id);
     }
     if (rc == NG_OK && (patch.members & KEY_SPACES) != 0) {
         rc = key_spaces_new(call, &patch.spec, &once.new_spaces, &once.new_space_count);

@@ -374,8 +374,8 @@ static int backup_begin(struct backup *backup)
     }
     if (isatty(STDOUT_FILENO) == 1) {
         command_error(
-            "the standard output is a terminal; send it to a file or another program: "
-            "notegate backup - | ...");
+            "the standard output is a terminal; send it to another program, or to a file with "
+            "`notegate backup FILE`");
         return NG_EFAILED;
     }
     return NG_OK;

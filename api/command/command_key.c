@@ -516,7 +516,7 @@ static const struct key_verb {
     int (*run)(struct key_command *command);
 } key_verbs[] = {
     {"add", "add NAME", 1, true, key_add},
-    {"set", "set ID", 1, true, key_set},
+    {"set", "set ID OPTION...", 1, true, key_set},
     {"pause", "pause ID", 1, false, key_pause},
     {"resume", "resume ID", 1, false, key_resume},
     {"list", "list", 0, false, key_list},
@@ -526,7 +526,7 @@ static const struct key_verb {
 static int key_check(const struct command_line *line, const struct key_verb *verb)
 {
     if (line->word_count < 1 + verb->word_count) {
-        return command_usage(line, "\"key %s\" needs a name: notegate key %s", verb->name,
+        return command_usage(line, "\"key %s\" needs a name: `notegate key %s`", verb->name,
                              verb->words);
     }
     if (line->word_count > 1 + verb->word_count) {

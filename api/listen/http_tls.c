@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/base/arena.h"
+#include "core/base/files/trust.h"
 #include "core/base/str.h"
 #include "core/base/text/rfc3339.h"
 #include "core/base/text/sha256.h"
@@ -349,8 +350,10 @@ void http_tls_describe(const struct http_tls *tls, const struct config *config, 
     }
     if (stat(path, &info) == 0 && (info.st_mode & S_IRWXO) != 0) {
         (void)buf_printf(warnings,
-                         "every user can read the key %s (mode %04o); do `chmod o= %s`\n", path,
-                         (unsigned)(info.st_mode & 07777), path);
+                         "every user can read the key %s (mode %04o); do `chmod o= ", path,
+                         (unsigned)(info.st_mode & 07777));
+        (void)trust_add_word(warnings, path);
+        (void)buf_add_c(warnings, "`\n");
     }
 }
 

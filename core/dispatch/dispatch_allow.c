@@ -178,7 +178,7 @@ static void dispatch_hint_key(struct call *call, const char *options)
 {
     if (call->key != NULL) {
         call->staged.hint =
-            arena_printf(&call->arena, "An admin can change the key: notegate key set %s %s",
+            arena_printf(&call->arena, "An admin can change the key: `notegate key set %s %s`",
                          call->key->id, options);
     }
 }

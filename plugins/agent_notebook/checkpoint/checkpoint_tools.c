@@ -131,7 +131,7 @@ static int checkpoint_may_delete(struct ng_call *call, struct ng_str space, stru
         (author != NULL && str_equal(host->json_text(author), entry_agent(call)))) {
         return rc;
     }
-    host->hint(call, "An admin gives a key that right: notegate key set ID --restore");
+    host->hint(call, "An admin gives a key that right: `notegate key set ID --restore`");
     return ng_fail(
         call, NG_EFORBIDDEN,
         "the checkpoint %.*s is another agent's: deleting it needs the role admin or "

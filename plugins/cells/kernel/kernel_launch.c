@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_launch.c - launches a kernel: ports, connection file, sockets, process. */
+#include "core/base/buf.h"
+#include "core/base/files/run_as.h"
+#include "core/base/files/trust.h"
 #include "core/base/minmax.h"
 #include "kernel_state.h"
 
@@ -146,6 +149,40 @@ static bool connect_all(struct kernel *kernel, const int ports[KERNEL_PORTS])
            connect_channel(kernel, CHANNEL_STDIN, ZMQ_DEALER, ports[PORT_STDIN]);
 }
 
+/* Behind a sentence: the command that lets only root and this user change the file. */
+static bool fail_untrusted(char why[KERNEL_WHY_MAX], const char *sentence, const char *path)
+{
+    struct stat info = {.st_uid = 0};
+    struct buf command;
+    struct buf text;
+    (void)stat(path, &info);
+    bool own = info.st_uid == geteuid();
+    bool is_strangers = !own && info.st_uid != 0;
+    buf_init(&command, KERNEL_WHY_MAX);
+    buf_init(&text, KERNEL_WHY_MAX);
+    if (is_strangers) {
+        (void)buf_add_c(&command, "chown root ");
+        (void)trust_add_word(&command, path);
+        (void)buf_add_c(&command, " && ");
+    }
+    (void)buf_add_c(&command, "chmod go-w ");
+    (void)trust_add_word(&command, path);
+    if (is_strangers && geteuid() != 0) { /* one command for sudo */
+        (void)buf_add_c(&text, "sh -c ");
+        (void)trust_add_word(&text, buf_cstr(&command));
+        buf_clear(&command);
+        (void)buf_add_str(&command, buf_str(&text));
+        buf_clear(&text);
+    }
+    (void)buf_printf(&text, "%s; do ", sentence);
+    (void)run_as_add(&text, own ? geteuid() : 0, buf_cstr(&command));
+    (void)fail(why, "%s.",
+               text.rc == NG_OK && command.rc == NG_OK ? buf_cstr(&text) : sentence);
+    buf_done(&command);
+    buf_done(&text);
+    return false;
+}
+
 static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
 {
     char path[PATH_MAX];
@@ -166,10 +203,10 @@ static bool open_library(struct kernels *kernels, char why[KERNEL_WHY_MAX])
         !supervisor_open(&kernels->supervisor, path, &error)) {
         char text[128];
         if (error == EPERM) {
-            return fail(why,
-                        "Kernels cannot be started: other users can change the program that "
-                        "supervises them; do `chown root %.450s && chmod go-w %.450s`.",
-                        path, path);
+            return fail_untrusted(why,
+                                  "Kernels cannot be started: other users can change the "
+                                  "program that supervises them",
+                                  path);
         }
         return fail(why, "Kernels cannot be started: the supervisor %.700s does not start: %s",
                     path, strerror_r(error, text, sizeof(text)));
@@ -202,20 +239,15 @@ static bool is_trusted(const struct kernel *kernel, const char *path, char why[K
             return true;
         }
     }
+    char sentence[KERNEL_WHY_MAX / 2];
     struct stat info;
     if (stat(wrong, &info) != 0) {
         return true;
     }
-    if (info.st_uid == 0 || info.st_uid == geteuid()) {
-        return fail(why,
-                    "The kernel `%s` is not started: other users can change %.300s; do `chmod "
-                    "go-w %.300s`.",
-                    kernel->spec.name, wrong, wrong);
-    }
-    return fail(why,
-                "The kernel `%s` is not started: other users can change %.300s; do `chown root "
-                "%.300s && chmod go-w %.300s`.",
-                kernel->spec.name, wrong, wrong, wrong);
+    (void)snprintf(sentence, sizeof(sentence),
+                   "The kernel `%s` is not started: other users can change %.300s",
+                   kernel->spec.name, wrong);
+    return fail_untrusted(why, sentence, wrong);
 }
 
 /* Resolves a bare program name along PATH, so that the checked file is the executed one. If it

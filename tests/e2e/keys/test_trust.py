@@ -12,6 +12,7 @@ import pytest
 
 from cells_support import Book, bad_kernel, need, need_zmq
 from conftest import binary, environment
+from hints_support import as_printed
 
 NOBODY = 65534
 TIMEOUT = 120
@@ -70,12 +71,12 @@ def test_the_users_file_is_read(place):
     assert "nor-of-this" in done.stderr
 
 
-def mended(place, done, command, *words):
+def mended(place, done, command, *words, **more):
     """Refused with this command, and taken when that was done."""
     assert done.returncode == 1
     assert f"`{command}`" in done.stderr, done.stderr
-    subprocess.run(command, shell=True, check=True, timeout=TIMEOUT)
-    done = place.run(*words)
+    as_printed(f"`{command}`")
+    done = place.run(*words, **more)
     assert done.returncode == 0, done.stderr
 
 
@@ -126,18 +127,12 @@ def test_a_module_that_others_can_write(place, way):
     else:
         words += ["--config", place.file(f"plugins: [{place.module}]\n")]
     assert place.run(*words, **more).returncode == 0
-    os.chmod(place.module, 0o666)
-    done = place.run(*words, **more)
-    assert done.returncode == 1 and f"`chmod go-w {place.module}`" in done.stderr, done.stderr
-    os.chmod(place.module, 0o644)
-    os.chmod(place.module.parent, 0o777)
-    done = place.run(*words, **more)
-    assert done.returncode == 1 and f"`chmod go-w {place.module.parent}`" in done.stderr, done.stderr
-    os.chmod(place.module.parent, 0o755)
+    for path in (place.module, place.module.parent):
+        os.chmod(path, 0o777)
+        mended(place, place.run(*words, **more), f"chmod go-w {path}", *words, **more)
     if os.geteuid() == 0:
         os.chown(place.module, NOBODY, NOBODY)
-        done = place.run(*words, **more)
-        assert done.returncode == 1 and f"`chown root {place.module}`" in done.stderr, done.stderr
+        mended(place, place.run(*words, **more), f"chown root {place.module}", *words, **more)
 
 
 @pytest.mark.parametrize("way", ["mode", "owner"])
@@ -156,18 +151,18 @@ def test_the_program_that_holds_kernels(place, start, way):
         pytest.skip("needs root to have files of another user")
     book = Book(running, "n.ipynb", [("a", "print(1)")])
     answer = book.call("runNotebookCells", cellIds=["a"])
-    command = f"chown root {program} && chmod go-w {program}"
-    assert answer.status_code != 200 and f"`{command}`" in answer.json()["message"], answer.text
-    if os.geteuid() == 0:
-        subprocess.run(command, shell=True, check=True, timeout=TIMEOUT)
-    else:
-        program.chmod(0o755)
+    command = f"chmod go-w {program}" if way == "mode" else f"chown root {program} && chmod go-w {program}"
+    assert answer.status_code != 200 and f"; do `{command}`." in answer.json()["message"], answer.text
+    as_printed(answer.json()["message"])
     book.run("a")
 
 
-@pytest.mark.parametrize("what", ["program", "program on PATH", "program's folder", "kernel.json", "folder of kernel.json"])
+@pytest.mark.parametrize("what", ["program", "program on PATH", "program's folder", "kernel.json", "folder of kernel.json",
+                                  pytest.param("program of another user", marks=needs_root)])
 def test_a_kernel_that_others_can_change(start, tmp_path, monkeypatch, what):
     need_zmq()
+    tmp_path /= "it is here"
+    tmp_path.mkdir()
     bad_kernel(tmp_path / "jupyter", "python3")
     spec = tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json"
     program = tmp_path / "bin" / "kernel"
@@ -181,12 +176,14 @@ def test_a_kernel_that_others_can_change(start, tmp_path, monkeypatch, what):
     monkeypatch.setenv("PATH", f"{tmp_path}:{program.parent}:{os.environ['PATH']}")
     running = start(["plugins=cells"])
     file = {"program's folder": program.parent, "kernel.json": spec, "folder of kernel.json": spec.parent}.get(what, program)
-    mode = file.stat().st_mode & 0o777
-    file.chmod(mode | 0o022)
+    if "another user" in what:
+        os.chown(file, NOBODY, NOBODY)
+    else:
+        file.chmod(file.stat().st_mode & 0o777 | 0o022)
     book = Book(running, "n.ipynb", [("a", json.dumps({"do": [["busy"], ["stream", "hi\n"], ["reply"], ["idle"]]}))])
     answer = book.call("runNotebookCells", cellIds=["a"])
-    assert answer.status_code != 200 and f"do `chmod go-w {file}`" in answer.json()["message"], answer.text
-    file.chmod(mode)
+    assert answer.status_code != 200 and "is not started: other users can change" in answer.json()["message"], answer.text
+    as_printed(answer.json()["message"].split("; do ")[1])
     book.run("a")
 
 
