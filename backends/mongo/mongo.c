@@ -21,7 +21,8 @@ static const struct ng_option mongo_options[] = {
      .type = NG_OPTION_DURATION,
      .fallback = "5s",
      .help =
-         "Time limit of one operation and of a transaction with its retries: 100ms to 60s."},
+         "Time limit of one operation, and of the wait for a primary: 100ms to 60s. A change "
+         "is tried again until shortly before the end of its call."},
     {.name = "writers",
      .type = NG_OPTION_INT,
      .fallback = "16",

@@ -67,15 +67,28 @@ static void advise_rights(const struct mongo *db, const bson_t *status, ng_findi
     }
 }
 
+/* Asked as a user may who only has `readWrite` on the database: config.collections is for
+ * administrators. True also where the server does not say. */
+static bool is_sharded(struct mongo *db, const char *collection)
+{
+    struct fault fault;
+    bson_t stats;
+    bool sharded = true;
+    if (op_command(db, NULL, db->database, bson_of("collStats:t", collection), &stats,
+                   &fault)) {
+        sharded = member_bool(&stats, "sharded");
+    }
+    bson_destroy(&stats);
+    return sharded;
+}
+
 static void advise_shard(struct mongo *db, const char *collection, const char *key,
                          ng_finding_fn *advice, void *user)
 {
-    char name[ADVICE_MAX / 2], text[ADVICE_MAX];
-    (void)snprintf(name, sizeof(name), "%s.%s", db->database, collection);
-    bson_t *find =
-        bson_of("find:t, filter:{_id:t, unsplittable:{$ne:T}}, limit:1", "collections", name);
-    if (rows_of(db, "config", find) <= 0) {
-        (void)snprintf(text, sizeof(text), "sh.shardCollection(\"%s\", {%s})", name, key);
+    char text[ADVICE_MAX];
+    if (!is_sharded(db, collection)) {
+        (void)snprintf(text, sizeof(text), "sh.shardCollection(\"%s.%s\", {%s})", db->database,
+                       collection, key);
         advice(user, text);
     }
 }

@@ -269,12 +269,13 @@ static bool attempt(struct mongo *db, struct db_collection *collection, struct f
 
 /* ---- before the first write ---- */
 
-int rows_of(struct mongo *db, const char *database, bson_t *command)
+/* The number of rows in the first answer to a command; -1: it failed. */
+static int rows_of(struct mongo *db, bson_t *command)
 {
     struct fault fault;
     bson_t reply, batch;
     int count = -1;
-    if (op_command(db, NULL, database, command, &reply, &fault) &&
+    if (op_command(db, NULL, db->database, command, &reply, &fault) &&
         member_doc(&reply, "cursor.firstBatch", &batch)) {
         count = (int)bson_count_keys(&batch);
     }
@@ -292,7 +293,7 @@ void collection_prepare(struct mongo *db, const char *name)
         return;
     }
     bson_t *list = bson_of("listCollections:1, filter:{name:t}, nameOnly:T", name);
-    if (rows_of(db, db->database, list) != 0) {
+    if (rows_of(db, list) != 0) {
         atomic_store(&state->due_ms, monotonic_ms()); /* left to the thread */
         return;
     }

@@ -21,8 +21,6 @@ bool indexes_are_there(struct mongo *db, const char *collection, const bson_t *w
  * try again. The fault names a text index of another program. */
 bool conflict_clear(struct mongo *db, const char *collection, const bson_t *wanted,
                     struct fault *fault);
-/* The number of rows in the first answer to a command; -1: it failed. */
-int rows_of(struct mongo *db, const char *database, bson_t *command);
 /* For `notegate check`: missing rights, refused indexes, commands for a sharded cluster. */
 int advise_run(void *self, struct ng_call *call, ng_finding_fn *advice, void *user);
 /* The server no longer has it: searches filter until it is made again. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c - exports everything as one snapshot, on servers without snapshots. First the
- * outboxes are emptied, then everything up to the last sequence number given by then is shown.
- * Versions never change, so writes may continue. Collections without history show their state
- * at the time they are read. */
+/* export.c - exports everything as of one moment, however long it takes: a snapshot of the
+ * server lasts some minutes. First the outboxes are emptied, then everything up to the last
+ * sequence number given by then is shown. Versions never change, so writes may continue.
+ * Collections without history show their state at the time they are read. */
 #include <search.h>
 
 #include "upkeep.h"

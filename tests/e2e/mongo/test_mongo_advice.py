@@ -137,9 +137,11 @@ def test_commands_that_shard(router, tmp_path):
     assert len(advice) == len(set(advice)) and shard_lines(database) <= set(advice), advice
     assert all(one.startswith(f'sh.shardCollection("{database}.') for one in advice), advice
     assert not [one for one in advice if "notegate_events" in one or "notegate_meta" in one], advice
-    done = {"cursor": {"id": bson.Int64(0), "ns": "config.collections", "firstBatch": [{"_id": "it is sharded"}]}, "ok": 1.0}
-    with router.fault("find", "collections", where=lambda command: command.body["$db"] == "config", times=None, answer=done):
-        assert advised(tmp_path, uri, database) == []
+    for answer in ({"ns": "it is sharded", "sharded": True, "ok": 1.0}, error(13, "not authorized")):
+        with router.fault("collStats", None, times=None, answer=answer):
+            assert advised(tmp_path, uri, database) == []
+    # `readWrite` does not allow to read it.
+    assert not [command for command in router.since(0) if command.body["$db"] == "config"]
 
 
 def filters(command):

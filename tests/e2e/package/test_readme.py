@@ -438,7 +438,8 @@ def flat(tree, prefix=""):
 def test_the_sample_has_every_key_with_its_default(place):
     text = (SOURCE / "packaging" / "notegate.yaml").read_text()
     given = dict(flat(yaml.safe_load("".join(re.findall(r"^#((?:  )?[a-z_.]+:(?: .*)?\n)", text, re.M)))))
-    shown = place.shell("notegate check --help-config", NOTEGATE_PLUGINS="file_editor,notebook")
+    plugins = "agent_notebook,cells,file_editor,notebook,opennotes"
+    shown = place.shell("notegate check --help-config", NOTEGATE_PLUGINS=plugins)
     keys = dict(re.findall(r"^([a-z_.]+) = .*\n.*\n    Type: .*? Default: (.*?)\. Environment: ", shown, re.M))
     assert {"listen", "tls.key", "log.audit", "notebook.max_size"} <= set(keys)
     assert set(given) == set(keys)
