@@ -177,7 +177,7 @@ def test_a_call_that_does_not_end_is_told_of_each_minute(fast, start):  # noqa: 
     assert between[1] - between[0] >= datetime.timedelta(seconds=14)
 
 
-def test_a_stop_names_the_call_that_delays_it(start):
+def test_a_stop_names_the_call_that_delays_it(fast, start):  # noqa: F811
     gateway = start("log.format=json", "limits.call_timeout=1s", "shutdown_timeout=1s")
     stuck(gateway)
     gateway.process.terminate()

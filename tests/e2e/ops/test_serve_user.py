@@ -411,8 +411,8 @@ def test_a_store_beside_a_gateway_of_another_data_directory(as_nobody, top, user
     home.mkdir()
     os.chown(home, user, user)
 
-    def own(*words, code=0):
-        done = subprocess.run([binary(), *map(str, words), "--listen", address], capture_output=True, text=True, timeout=TIMEOUT,
+    def own(*words, code=0, options=("--listen", address)):
+        done = subprocess.run([binary(), *map(str, words), *options], capture_output=True, text=True, timeout=TIMEOUT,
                               env=environment() | {"HOME": str(home)}, user=user, group=user, extra_groups=[], cwd="/", check=False)
         assert done.returncode == code, (words, done)
         return done
@@ -431,7 +431,7 @@ def test_a_store_beside_a_gateway_of_another_data_directory(as_nobody, top, user
     assert f"{said}and it has keys of its own" in own("key", "add", "ann", code=1).stderr
     assert "own" not in as_nobody.call("notebook", {"mode": "list"}).text
     if user == NOBODY:
-        assert "own" not in own("call", "notebook", "mode=list", "--data-dir", as_nobody.data_dir).stdout
+        assert "own" not in own("call", "notebook", "mode=list", "--data-dir", as_nobody.data_dir, options=()).stdout
 
 
 @needs_root
