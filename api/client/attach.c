@@ -26,8 +26,6 @@
 #include "other_gateway.h"
 
 #define ATTACH_ERROR_MAX ((size_t)64 * 1024)
-/* While waiting for a data directory: how often to look. */
-#define ATTACH_POLL_NS 20000000L
 #define ATTACH_PATH_MAX 4096
 #define ATTACH_NAME_MAX 64
 /* As the backend calls it; a test compares. */
@@ -290,10 +288,24 @@ int attach_refuse_unused(const struct command_line *line, struct attach *attach)
     return rc;
 }
 
+int attach_try(struct attach *attach, struct buf *error)
+{
+    if (attach_is_served(attach)) {
+        return attach_load_client(attach);
+    }
+    int rc = gateway_open(attach->config, GATEWAY_FULL, 0, &attach->gateway, error);
+    if (rc == NG_OK) {
+        attach->config = NULL;
+    }
+    return rc;
+}
+
 int attach_open_found(struct command_line *line, struct attach *ret)
 {
     struct buf error;
-    int64_t until = clock_monotonic_ns() / 1000000 + COMMAND_WAIT_MS;
+    bool is_mcp = strcmp(line->command->name, "mcp") == 0;
+    int64_t until =
+        clock_monotonic_ns() / 1000000 + (is_mcp ? ATTACH_MCP_WAIT_MS : COMMAND_WAIT_MS);
     bool needs_data = line->command->needs_data || line_has(line, LINE_NEEDS_DATA);
     int rc = attach_check_owner(ret);
     if (rc != COMMAND_OK) {
@@ -304,27 +316,16 @@ int attach_open_found(struct command_line *line, struct attach *ret)
         return attach_refuse_empty(ret);
     }
     buf_init(&error, ATTACH_ERROR_MAX);
-    for (;;) {
-        buf_clear(&error);
-        rc = gateway_open(ret->config, GATEWAY_FULL, 0, &ret->gateway, &error);
-        if (rc == NG_OK) {
-            ret->config = NULL;
-            break;
-        }
-        if (rc != NG_EBUSY || clock_monotonic_ns() / 1000000 >= until) {
-            break;
-        }
-        /* The holder of the directory may be a gateway that is starting. */
-        if (attach_is_served(ret)) {
-            rc = attach_load_client(ret);
-            if (rc == NG_OK) {
-                buf_done(&error);
-                return attach_refuse_unused(line, ret);
-            }
-            break;
-        }
-        const struct timespec pause = {0, ATTACH_POLL_NS};
+    /* The holder of the directory may be a gateway that is starting. */
+    while ((rc = attach_try(ret, &error)) == NG_EBUSY &&
+           clock_monotonic_ns() / 1000000 < until) {
+        const struct timespec pause = {0, ATTACH_POLL_MS * 1000000L};
         (void)nanosleep(&pause, NULL);
+        buf_clear(&error);
+    }
+    if (rc == NG_OK && ret->gateway == NULL) {
+        buf_done(&error);
+        return attach_refuse_unused(line, ret);
     }
     if (rc != NG_OK) {
         if (error.len > 0) {

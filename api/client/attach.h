@@ -12,6 +12,12 @@
 /* Bytes of an answer that a command keeps in memory. */
 #define ATTACH_ANSWER_MAX ((size_t)256 * 1024 * 1024)
 
+/* `mcp` waits longer than a gateway needs to end (shutdown_timeout) or to start: its client
+ * does not start it again. */
+#define ATTACH_MCP_WAIT_MS 30000
+/* While waiting for a data directory: how often to look. */
+#define ATTACH_POLL_MS 20
+
 struct attach {
     struct config *config;   /* NULL where the gateway has it */
     struct gateway *gateway; /* this process' own, or NULL: */
@@ -33,14 +39,18 @@ struct attach_answer {
 
 /*
  * Loads the configuration; finds the gateway that serves its data directory, else opens one,
- * waiting up to COMMAND_WAIT_MS for the directory. COMMAND_OK (attach_done runs once, later),
- * or COMMAND_FAILED after a message.
+ * waiting up to COMMAND_WAIT_MS (`mcp`: ATTACH_MCP_WAIT_MS) for the directory. COMMAND_OK
+ * (attach_done runs once, later), or COMMAND_FAILED after a message.
  */
 int attach_open(struct command_line *line, struct attach *ret);
 /* The same without opening one of its own: *ret_running says whether a gateway answers. */
 int attach_find(struct command_line *line, struct attach *ret, bool *ret_running);
 /* The part of attach_open() behind attach_find() that found none. */
 int attach_open_found(struct command_line *line, struct attach *ret);
+/* One try without waiting: NG_OK, and a gateway answers at the socket, or this process has
+ * opened one. NG_EBUSY: another process has the directory, and does not answer (yet). Else
+ * `error` says why not. After attach_find(). */
+int attach_try(struct attach *attach, struct buf *error);
 /* Would attach_open_found() make a store, where none has begun? After attach_find(). */
 bool attach_is_new(const struct attach *attach);
 /* Is a file of this name in the data directory? Also where that cannot be told. */

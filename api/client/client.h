@@ -18,6 +18,10 @@
 #define CLIENT_API 2
 /* The commands' own name, in audit lines. */
 #define CLIENT_NAME "notegate/" NOTEGATE_VERSION
+/* A header of every answer of a gateway that `notegate mcp` has opened: it ends with its
+ * client, and nothing starts it again. */
+#define CLIENT_GATEWAY_HEADER "x-notegate-gateway"
+#define CLIENT_GATEWAY_MCP "mcp"
 /* Headers in one request. */
 #define CLIENT_HEADERS_MAX 16
 

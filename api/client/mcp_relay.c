@@ -9,11 +9,93 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/str.h"
 
 #define RELAY_READ_BYTES ((size_t)64 * 1024)
+/* How often the command around the relay may look after its own. */
+#define RELAY_LOOK_MS 5000
+
+/* ---- a gateway that is gone ---- */
+
+static int64_t now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+static bool is_stopped(const struct relay *relay)
+{
+    struct pollfd stop = {.fd = relay->host->stop_fd, .events = POLLIN};
+    return poll(&stop, 1, 0) > 0;
+}
+
+static bool is_wanted(struct relay *relay)
+{
+    lock_take(&relay->lock);
+    bool wanted = relay->wanted;
+    lock_release(&relay->lock);
+    return wanted;
+}
+
+/* Of the reader, without the lock: one try to have a gateway again. */
+static void search(struct relay *relay)
+{
+    int rc = relay->host->take_over(relay->host->user);
+    lock_take(&relay->lock);
+    if (rc != NG_EBUSY || now_ms() >= relay->wanted_until_ms) {
+        relay->wanted = false;
+        relay->found = rc == NG_OK;
+        relay->searches++;
+        (void)pthread_cond_broadcast(&relay->changed);
+    }
+    lock_release(&relay->lock);
+}
+
+/* Of the reader, under the lock: waits for a change, and searches where that is wanted. */
+static void wait_searching(struct relay *relay)
+{
+    if (!relay->wanted || atomic_load(&relay->stop)) {
+        lock_wait(&relay->changed, &relay->lock);
+        return;
+    }
+    lock_release(&relay->lock);
+    search(relay);
+    lock_take(&relay->lock);
+    if (relay->wanted) {
+        struct timespec until = clock_deadline(ATTACH_POLL_MS);
+        (void)lock_wait_until(&relay->changed, &relay->lock, &until);
+    }
+}
+
+bool relay_find_gateway(struct relay_job *job)
+{
+    struct relay *relay = job->relay;
+    bool is_reader = pthread_equal(pthread_self(), relay->reader) != 0;
+    lock_take(&relay->lock);
+    unsigned searches = relay->searches;
+    if (!relay->of_serve && !relay->wanted) {
+        relay->wanted = true;
+        relay->wanted_until_ms = now_ms() + ATTACH_MCP_WAIT_MS;
+        (void)pthread_cond_broadcast(&relay->changed);
+        (void)eventfd_write(relay->wake_fd, 1);
+    }
+    while (relay->wanted && relay->searches == searches && !atomic_load(&job->stop) &&
+           !atomic_load(&relay->stop)) {
+        if (!is_reader) {
+            lock_wait(&relay->changed, &relay->lock);
+        } else if (is_stopped(relay)) {
+            break;
+        } else {
+            wait_searching(relay);
+        }
+    }
+    bool found = relay->searches != searches && relay->found;
+    lock_release(&relay->lock);
+    return found;
+}
 
 /* ---- threads ---- */
 
@@ -40,7 +122,7 @@ static bool job_enter(struct relay_job *job)
     struct relay *relay = job->relay;
     lock_take(&relay->lock);
     while (is_full(relay) && !has_asked(relay) && !atomic_load(&relay->stop)) {
-        lock_wait(&relay->changed, &relay->lock);
+        wait_searching(relay);
     }
     if (is_full(relay) && !atomic_load(&relay->stop)) {
         lock_release(&relay->lock);
@@ -143,6 +225,7 @@ static bool cancel_here(struct relay *relay, struct ng_str id)
         if (job->message.version[0] != '\0' && str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;
+            (void)pthread_cond_broadcast(&relay->changed);
         }
     }
     lock_release(&relay->lock);
@@ -213,22 +296,40 @@ static void relay_lines(struct relay *relay, struct buf *input)
     input->len = rest;
 }
 
-static void relay_read(struct relay *relay, int stop_fd)
+/* Waits for input, and does meanwhile what only the reader may. False: there is none to come.
+ */
+static bool wait_input(struct relay *relay)
 {
-    struct buf input;
-    buf_init(&input, ATTACH_ANSWER_MAX);
-    while (!atomic_load(&relay->stop) && atomic_load(&relay->input) != RELAY_INPUT_OOM) {
-        struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {stop_fd, POLLIN, 0}};
-        if (poll(fds, 2, -1) < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            break;
+    struct pollfd fds[3] = {{STDIN_FILENO, POLLIN, 0},
+                            {relay->host->stop_fd, POLLIN, 0},
+                            {relay->wake_fd, POLLIN, 0}};
+    do {
+        eventfd_t count = 0;
+        bool wanted = is_wanted(relay);
+        if (wanted) {
+            search(relay);
+        }
+        relay->host->look(relay->host->user);
+        if (poll(fds, NG_COUNT(fds), wanted ? ATTACH_POLL_MS : RELAY_LOOK_MS) < 0 &&
+            errno != EINTR) {
+            return false;
+        }
+        if (fds[2].revents != 0) {
+            (void)eventfd_read(relay->wake_fd, &count);
         }
         if (fds[1].revents != 0) {
             atomic_store(&relay->stop, true);
-            break;
         }
+    } while (fds[0].revents == 0 && !atomic_load(&relay->stop));
+    return !atomic_load(&relay->stop);
+}
+
+static void relay_read(struct relay *relay)
+{
+    struct buf input;
+    buf_init(&input, ATTACH_ANSWER_MAX);
+    while (!atomic_load(&relay->stop) && atomic_load(&relay->input) != RELAY_INPUT_OOM &&
+           wait_input(relay)) {
         char *to = buf_reserve(&input, RELAY_READ_BYTES);
         ssize_t len = -1;
         if (to != NULL) {
@@ -265,7 +366,7 @@ static void relay_end(struct relay *relay)
         relay_stop_jobs(relay);
     }
     while (relay->running > 0) {
-        lock_wait(&relay->changed, &relay->lock);
+        wait_searching(relay);
     }
     bool stopped = atomic_exchange(&relay->stop, true);
     relay_stop_jobs(relay);
@@ -287,37 +388,42 @@ static void relay_end(struct relay *relay)
     }
 }
 
-int mcp_relay_run(struct command_line *line, struct attach *attach, int out_fd, int stop_fd)
+int mcp_relay_run(struct command_line *line, struct attach *attach,
+                  const struct mcp_relay_host *host)
 {
     struct relay *relay = alloc_zeroed(1, sizeof(*relay));
-    if (relay == NULL) {
-        command_error("out of memory");
-        attach_done(attach);
+    int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (relay == NULL || wake_fd < 0) {
+        command_error("out of memory or open files");
+        free(relay);
         return COMMAND_FAILED;
     }
     if (attach_caller_headers(line, &relay->base) != NG_OK) {
+        (void)close(wake_fd);
         free(relay);
-        attach_done(attach);
         return COMMAND_USAGE;
     }
     relay->attach = attach;
-    relay->out_fd = out_fd;
+    relay->host = host;
+    relay->reader = pthread_self();
+    relay->wake_fd = wake_fd;
+    relay->of_serve = attach->address != NULL; /* on its machine it is another user's */
     lock_init(&relay->lock, LOCK_RELAY);
     lock_init(&relay->opening, LOCK_RELAY_OPENING);
     lock_cond_init(&relay->changed);
     buf_init(&relay->initialize, ATTACH_ANSWER_MAX);
-    relay_read(relay, stop_fd);
+    relay_read(relay);
     bool oom = atomic_load(&relay->input) == RELAY_INPUT_OOM;
     relay_end(relay);
     relay_session_done(relay);
     (void)pthread_cond_destroy(&relay->changed);
     lock_done(&relay->opening);
     lock_done(&relay->lock);
+    (void)close(wake_fd);
     free(relay);
     if (oom) {
         command_error(
             "reading stopped: a message of the client is too large, or memory is exhausted");
-        attach_done(attach);
         return COMMAND_FAILED;
     }
     return COMMAND_OK;

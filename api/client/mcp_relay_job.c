@@ -16,6 +16,7 @@
 
 #define RELAY_ERROR_MAX 512
 #define RELAY_GONE "the client of this relay went away"
+#define RELAY_CHECK "; check whether it was carried out before you send it again"
 
 void relay_stop_jobs(struct relay *relay)
 {
@@ -31,8 +32,8 @@ void relay_stop_jobs(struct relay *relay)
 static void relay_write(struct relay *relay, struct ng_str line)
 {
     lock_take(&relay->lock);
-    if (!relay->broken && (fd_put(relay->out_fd, line) != NG_OK ||
-                           fd_put(relay->out_fd, ng_str_of("\n")) != NG_OK)) {
+    if (!relay->broken && (fd_put(relay->host->out_fd, line) != NG_OK ||
+                           fd_put(relay->host->out_fd, ng_str_of("\n")) != NG_OK)) {
         relay->broken = true;
         atomic_store(&relay->stop, true);
         relay_stop_jobs(relay);
@@ -151,6 +152,8 @@ static void job_on_header(void *user, const char *name, struct ng_str value)
     struct relay_job *job = user;
     if (strcmp(name, "content-type") == 0) {
         job->is_stream = value.len >= 17 && memcmp(value.data, "text/event-stream", 17) == 0;
+    } else if (strcmp(name, CLIENT_GATEWAY_HEADER) == 0) {
+        job->of_mcp = str_is(value, CLIENT_GATEWAY_MCP);
     } else if (strcmp(name, "mcp-session-id") == 0 && value.len < RELAY_HEADER_MAX) {
         struct relay *relay = job->relay;
         lock_take(&relay->lock);
@@ -219,6 +222,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
         request.stop = &relay->stop;
     }
     job->is_stream = false;
+    job->of_mcp = false;
     arena_init(&arena, 0);
     job_headers(job, strcmp(method, "GET") == 0, &request, &arena);
     enum client_outcome outcome = CLIENT_BROKEN;
@@ -228,6 +232,11 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
         outcome = relay->attach->client->send(&request, ret_status, error, error_size);
     }
     arena_done(&arena);
+    if (*ret_status != 0) {
+        lock_take(&relay->lock);
+        relay->of_serve = !job->of_mcp;
+        lock_release(&relay->lock);
+    }
     return outcome;
 }
 
@@ -262,13 +271,18 @@ static bool job_lost_session(const struct relay_job *job, enum client_outcome ou
            !job->message.is_initialize && job->session[0] != '\0';
 }
 
-/* Sends it, in a new session if the old one is gone. Messages that belong to the old one (its
+/* Sends it, to another gateway if the one of before is gone: that got nothing of it. In a new
+ * session if the old one is gone. Messages that belong to the old one (its
  * requests, its calls) are not sent again. */
 static enum client_outcome job_post(struct relay_job *job, int *status, char *error,
                                     size_t error_size)
 {
     char lost[RELAY_HEADER_MAX];
     enum client_outcome outcome = job_send(job, "POST", status, error, error_size);
+    while (outcome == CLIENT_NOBODY && relay_find_gateway(job)) {
+        buf_clear(&job->answer);
+        outcome = job_send(job, "POST", status, error, error_size);
+    }
     memcpy(lost, job->session, sizeof(lost));
     if (job_lost_session(job, outcome, *status) && job->message.answers.len == 0 &&
         job->message.cancels.len == 0 && relay_session_again(job->relay, lost)) {
@@ -339,10 +353,10 @@ void relay_job_post(struct relay_job *job)
     if (outcome == CLIENT_OK && status == 200) {
         relay_session_note(job->relay, job);
     }
-    if (began && !job->answered && job_lost_session(job, outcome, status)) {
-        relay_job_refuse(job,
-                         "the gateway was restarted, or ended the session, during this "
-                         "request; check whether it was carried out before you send it again");
+    bool lost = outcome == CLIENT_NOBODY || job_lost_session(job, outcome, status);
+    if (began && !job->answered && lost) {
+        relay_job_refuse(job, "the gateway was restarted, or ended the session, during this "
+                              "request" RELAY_CHECK);
         return;
     }
     if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {
@@ -363,8 +377,12 @@ void relay_job_post(struct relay_job *job)
     bool taken_back = outcome == CLIENT_OK && status == 202;
     if (!job->answered && job->message.id.len > 0 && outcome != CLIENT_STOPPED && !taken_back) {
         bool refused = outcome == CLIENT_OK && status >= 400;
-        struct ng_str reason = ng_str_of(error);
         struct buf line;
+        if (outcome == CLIENT_BROKEN) {
+            size_t len = strlen(error);
+            (void)snprintf(error + len, sizeof(error) - len, "%s", RELAY_CHECK);
+        }
+        struct ng_str reason = ng_str_of(error);
         if (refused) {
             reason = buf_str(&job->answer);
         } else if (outcome == CLIENT_OK) {
@@ -385,6 +403,9 @@ static long listen_again_ms(struct relay_job *job, enum client_outcome outcome, 
 {
     char lost[RELAY_HEADER_MAX];
     memcpy(lost, job->session, sizeof(lost));
+    if (outcome == CLIENT_NOBODY) {
+        (void)relay_find_gateway(job);
+    }
     if (outcome != CLIENT_OK || status == 200 || status == 503 ||
         (job_lost_session(job, outcome, status) && relay_session_again(job->relay, lost))) {
         return job_again_ms(job);

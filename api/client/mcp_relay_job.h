@@ -35,7 +35,9 @@ enum relay_input {
 
 struct relay {
     struct attach *attach;
-    int out_fd;
+    const struct mcp_relay_host *host;
+    pthread_t reader;           /* the thread of mcp_relay_run() */
+    int wake_fd;                /* readable: the reader is to look for a gateway */
     struct client_request base; /* the caller's headers */
     struct lock lock;           /* the members below, and stdout */
     pthread_cond_t changed;
@@ -50,6 +52,11 @@ struct relay {
     atomic_int input; /* enum relay_input; written by the reading thread */
     bool broken;      /* stdout takes nothing any more */
     bool has_stream;
+    bool of_serve; /* the gateway that answered last is one of `notegate serve` */
+    bool wanted;   /* the reader looks for a gateway, until wanted_until_ms */
+    int64_t wanted_until_ms;
+    unsigned searches;              /* that have ended */
+    bool found;                     /* a gateway, by the last of them */
     struct buf initialize;          /* the client's, as it came */
     struct relay_setting *settings; /* mcp_relay_session.c */
     size_t setting_count;
@@ -75,6 +82,7 @@ struct relay_job {
     char session[RELAY_HEADER_MAX]; /* it was sent in */
     enum relay_job_kind kind;
     bool has_thread;  /* of its own */
+    bool of_mcp;      /* the gateway that answered is one that `notegate mcp` has opened */
     atomic_bool stop; /* the client took it back, or the relay ends */
     LIST_ENTRY(relay_job) link;
 };
@@ -85,6 +93,10 @@ void relay_job_free(struct relay_job *job);
 void relay_job_post(struct relay_job *job);
 /* The answer to a request that is not sent at all. */
 void relay_job_refuse(struct relay_job *job, const char *sentence);
+/* No gateway answered: waits until one does again, here or in another process. False: none
+ * comes, or this job ends first. In place of `notegate serve` none is opened: it may be
+ * starting again, and would be locked out. */
+bool relay_find_gateway(struct relay_job *job);
 /* Sends it once, and nothing comes of it. True: the gateway took it. */
 bool relay_job_try(struct relay_job *job);
 /* The session's own stream, begun again whenever it ends. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "api/client/client.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
@@ -205,6 +206,9 @@ static bool add_rare(struct http_request *request, struct MHD_Response *response
         ok = ok && add(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
                        request->bad_token ? "Bearer realm=\"notegate\", error=\"invalid_token\""
                                           : "Bearer realm=\"notegate\"");
+    }
+    if (request->server->is_local) {
+        ok = ok && add(response, CLIENT_GATEWAY_HEADER, CLIENT_GATEWAY_MCP);
     }
     if (reply->session_id != NULL && reply->session_id[0] != '\0') {
         ok = ok && add(response, "Mcp-Session-Id", reply->session_id);

@@ -392,13 +392,14 @@ static int listen_tcp(struct http_server *server, struct buf *error)
     return NG_OK;
 }
 
-static int listen_unix(struct http_server *server, struct buf *error)
+static int bind_unix(struct http_server *server, struct buf *error)
 {
-    int rc = http_listen_unix(server->gateway->data_dir, NOTEGATE_SOCKET_NAME,
-                              &server->local_fd, error);
-    if (rc != NG_OK) {
-        return rc;
-    }
+    return http_listen_unix(server->gateway->data_dir, NOTEGATE_SOCKET_NAME, &server->local_fd,
+                            error);
+}
+
+static int start_unix(struct http_server *server, struct buf *error)
+{
     static const struct MHD_OptionItem plain = {MHD_OPTION_END, 0, NULL};
     server->local = start_daemon(server, server->local_fd, 0, &plain);
     if (server->local == NULL) {
@@ -446,8 +447,9 @@ static int start_parts(struct http_server *server, struct buf *error)
 {
     const struct config *config = server->gateway->config;
     int rc = http_names_check(config, error);
-    http_server_set_audit(config);
-    if (rc == NG_OK && http_tls_wanted(config)) {
+    if (rc == NG_OK && server->is_local) {
+        rc = bind_unix(server, error);
+    } else if (rc == NG_OK && http_tls_wanted(config)) {
         rc = http_tls_new(config, &server->tls, error);
     }
     if (rc == NG_OK) {
@@ -466,15 +468,20 @@ static int start_parts(struct http_server *server, struct buf *error)
     if (rc != NG_OK) {
         return rc;
     }
+    if (server->is_local) {
+        rc = http_server_set_names(server, config, ng_str_of("localhost"), 0);
+        return rc == NG_OK ? start_unix(server, error) : rc;
+    }
     rc = listen_tcp(server, error);
     if (rc == NG_OK && server->gateway->data_dir != NULL) {
-        rc = listen_unix(server, error);
+        rc = bind_unix(server, error);
+        rc = rc == NG_OK ? start_unix(server, error) : rc;
     }
     return rc;
 }
 
-int http_server_start(struct gateway *gateway, const struct http_routes *routes,
-                      struct http_server **ret, struct buf *error)
+static int start(struct gateway *gateway, const struct http_routes *routes, bool is_local,
+                 struct http_server **ret, struct buf *error)
 {
     struct http_server *server = alloc_zeroed(1, sizeof(*server));
     if (server == NULL) {
@@ -483,6 +490,7 @@ int http_server_start(struct gateway *gateway, const struct http_routes *routes,
     }
     server->gateway = gateway;
     server->routes = routes;
+    server->is_local = is_local;
     server->tcp_fd = -1;
     server->local_fd = -1;
     auth_started_begin(&server->started);
@@ -497,6 +505,19 @@ int http_server_start(struct gateway *gateway, const struct http_routes *routes,
     }
     *ret = server;
     return NG_OK;
+}
+
+int http_server_start(struct gateway *gateway, const struct http_routes *routes,
+                      struct http_server **ret, struct buf *error)
+{
+    http_server_set_audit(gateway->config);
+    return start(gateway, routes, false, ret, error);
+}
+
+int http_server_start_local(struct gateway *gateway, const struct http_routes *routes,
+                            struct http_server **ret, struct buf *error)
+{
+    return start(gateway, routes, true, ret, error);
 }
 
 const char *http_server_scheme(const struct http_server *server)

@@ -40,6 +40,7 @@ struct http_server {
     atomic_int held;      /* connections' memory that calls or libmicrohttpd still use */
     atomic_bool draining; /* calls are taken, but a load balancer is to send them elsewhere */
     atomic_bool stopping; /* nothing is waited for any more */
+    bool is_local;        /* no TCP: http_server_start_local() */
     uint32_t id_prefix;   /* of request ids */
     atomic_uint_fast64_t id_next;
 };

@@ -85,13 +85,13 @@ void http_server_stop(struct http_server *server, int64_t wait_ms)
     }
     quiesce(server->tcp);
     quiesce(server->local);
-    if (server->local != NULL) {
+    if (server->local_fd >= 0) {
         http_listen_end(server->gateway->data_dir, NOTEGATE_SOCKET_NAME);
     }
     const struct http_service *service = server->routes->service;
     if (server->service != NULL) {
         service->stop(server->gateway, server->service, HTTP_STOP_WAITING);
-        if (server->tcp != NULL) {
+        if (server->tcp != NULL || server->local != NULL) {
             (void)gateway_drain(server->gateway, wait_ms);
         }
         service->stop(server->gateway, server->service, HTTP_STOP_RUNNING);

@@ -21,6 +21,13 @@ struct reload_report;
 int http_server_start(struct gateway *gateway, const struct http_routes *routes,
                       struct http_server **ret, struct buf *error);
 /*
+ * The same on the Unix socket alone, without an address, for a gateway that `notegate mcp` has
+ * opened: its answers say so (CLIENT_GATEWAY_HEADER). NG_EINTERNAL: the gateway is stopped.
+ * Other failures leave it as it was.
+ */
+int http_server_start_local(struct gateway *gateway, const struct http_routes *routes,
+                            struct http_server **ret, struct buf *error);
+/*
  * Could it start with this configuration? Says what it would listen on, or (not NG_OK) what is
  * wrong. An address in use by another process is no error: it is reported.
  */

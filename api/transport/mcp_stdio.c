@@ -422,8 +422,11 @@ static bool wait_input(const struct mcp_stdio *config)
     };
     int ready;
     do {
-        ready = poll(fds, NG_COUNT(fds), -1);
-    } while (ready < 0 && errno == EINTR);
+        if (config->look != NULL) {
+            config->look(config->look_user);
+        }
+        ready = poll(fds, NG_COUNT(fds), config->look != NULL ? MCP_STDIO_LOOK_MS : -1);
+    } while (ready == 0 || (ready < 0 && errno == EINTR));
     /* Input that has already come is read, even if no client waits for answers any more. */
     return ready >= 0 && fds[2].revents == 0 && fds[0].revents != 0;
 }
@@ -495,7 +498,9 @@ static void wait_idle(struct stdio_state *state)
         if (!cancelled && (state->broken || stop_is_due(state->config, &stopping_since))) {
             cancelled = true;
             lock_release(&state->lock);
-            atomic_store(&state->config->gateway->cancelling, true);
+            if (!state->config->is_shared) {
+                atomic_store(&state->config->gateway->cancelling, true);
+            }
             mcp_session_cancel(state->session, NULL);
             lock_take(&state->lock);
         } else {

@@ -8,6 +8,7 @@
 
 /* Requests under way at once; further ones are answered with 503. */
 #define MCP_STDIO_IN_FLIGHT_MAX 1024
+#define MCP_STDIO_LOOK_MS 5000
 
 struct mcp_methods;
 
@@ -17,6 +18,10 @@ struct mcp_stdio {
     int in_fd, out_fd;
     int stop_fd;                      /* readable: end as at the end of input; -1: none */
     const struct auth_caller *caller; /* of every call */
+    bool is_shared; /* others use the gateway, too: only calls of this client are cancelled */
+    /* Called before it waits for input, and then each MCP_STDIO_LOOK_MS; NULL: no need. */
+    void (*look)(void *user);
+    void *look_user;
 };
 
 /*
