@@ -271,23 +271,37 @@ static bool job_lost_session(const struct relay_job *job, enum client_outcome ou
            !job->message.is_initialize && job->session[0] != '\0';
 }
 
-/* Sends it, to another gateway if the one of before is gone: that got nothing of it. In a new
- * session if the old one is gone. Messages that belong to the old one (its
- * requests, its calls) are not sent again. */
+/* It belongs to a session of before: another gateway has no use for it. */
+static bool job_is_of_session(const struct relay_job *job)
+{
+    return job->message.answers.len > 0 || job->message.cancels.len > 0;
+}
+
+/* Sends it, to another gateway if the one of before is gone: that got nothing of it. */
+static enum client_outcome job_reach(struct relay_job *job, int *status, char *error,
+                                     size_t error_size)
+{
+    enum client_outcome outcome;
+    do {
+        buf_clear(&job->answer);
+        outcome = job_send(job, "POST", status, error, error_size);
+    } while (outcome == CLIENT_NOBODY && !job_is_of_session(job) && relay_find_gateway(job));
+    return outcome;
+}
+
+/* The same in a new session if the old one is gone. The gateway may go, too, before it has
+ * opened that. */
 static enum client_outcome job_post(struct relay_job *job, int *status, char *error,
                                     size_t error_size)
 {
-    char lost[RELAY_HEADER_MAX];
-    enum client_outcome outcome = job_send(job, "POST", status, error, error_size);
-    while (outcome == CLIENT_NOBODY && relay_find_gateway(job)) {
-        buf_clear(&job->answer);
-        outcome = job_send(job, "POST", status, error, error_size);
-    }
-    memcpy(lost, job->session, sizeof(lost));
-    if (job_lost_session(job, outcome, *status) && job->message.answers.len == 0 &&
-        job->message.cancels.len == 0 && relay_session_again(job->relay, lost)) {
-        buf_clear(&job->answer);
-        outcome = job_send(job, "POST", status, error, error_size);
+    enum client_outcome outcome = job_reach(job, status, error, error_size);
+    for (int i = 0; i < RELAY_SESSIONS_TRIED && !job_is_of_session(job) &&
+                    job_lost_session(job, outcome, *status);
+         i++) {
+        char lost[RELAY_HEADER_MAX];
+        memcpy(lost, job->session, sizeof(lost));
+        (void)relay_session_again(job->relay, lost);
+        outcome = job_reach(job, status, error, error_size);
     }
     return outcome;
 }

@@ -15,6 +15,8 @@
 #define RELAY_THREADS_MAX 128
 /* Between two tries where the gateway did not say when. */
 #define RELAY_AGAIN_MS 1000
+/* New sessions that are tried for one message. */
+#define RELAY_SESSIONS_TRIED 3
 /* The longest pause of a stream that is refused again and again. */
 #define RELAY_AGAIN_MAX_MS 30000
 /* Requests of the gateway that the client has not answered yet; further ones are not

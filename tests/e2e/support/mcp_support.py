@@ -110,12 +110,12 @@ class Session:
 
 
 class Lines:
-    """`notegate mcp` in front of a running gateway, by hand."""
+    """`notegate mcp`, by hand: in front of a running gateway, where there is one."""
 
-    def __init__(self, data_dir):
+    def __init__(self, data_dir, **more):
         self.process = subprocess.Popen(
             [binary(), "mcp", "--data-dir", str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment(), cwd=data_dir.parent)
+            env=environment() | more, cwd=data_dir.parent)
         self.read_lines()
 
     def read_lines(self):
@@ -134,6 +134,13 @@ class Lines:
 
     def next(self):
         return self.lines.get(timeout=CALL_SECONDS)
+
+    def answer(self, number):
+        """The answer to this request; what comes before it is passed over."""
+        while (message := self.next()) is not None:
+            if message.get("id") == number and "method" not in message:
+                return message
+        raise AssertionError("it ended")
 
     def initialize(self):
         self.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
