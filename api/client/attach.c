@@ -288,10 +288,31 @@ int attach_refuse_unused(const struct command_line *line, struct attach *attach)
     return rc;
 }
 
+/* Asked before modules are loaded, as that may be often. */
+static bool attach_is_held(const struct attach *attach, struct buf *error)
+{
+    int fd = -1;
+    int rc = NG_OK;
+    if (attach_has_file(attach, NOTEGATE_LOCK_NAME)) {
+        rc = gateway_lock_data_dir(attach->data_dir, 0, &fd, error);
+    }
+    if (rc == NG_EBUSY) {
+        return true;
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    buf_clear(error);
+    return false;
+}
+
 int attach_try(struct attach *attach, struct buf *error)
 {
     if (attach_is_served(attach)) {
         return attach_load_client(attach);
+    }
+    if (attach_is_held(attach, error)) {
+        return NG_EBUSY;
     }
     int rc = gateway_open(attach->config, GATEWAY_FULL, 0, &attach->gateway, error);
     if (rc == NG_OK) {

@@ -35,7 +35,7 @@ static bool is_stopped(const struct relay *relay)
 static bool is_wanted(struct relay *relay)
 {
     lock_take(&relay->lock);
-    bool wanted = relay->wanted;
+    bool wanted = relay->search.wanted;
     lock_release(&relay->lock);
     return wanted;
 }
@@ -45,10 +45,10 @@ static void search(struct relay *relay)
 {
     int rc = relay->host->take_over(relay->host->user);
     lock_take(&relay->lock);
-    if (rc != NG_EBUSY || now_ms() >= relay->wanted_until_ms) {
-        relay->wanted = false;
-        relay->found = rc == NG_OK;
-        relay->searches++;
+    if (rc != NG_EBUSY || now_ms() >= relay->search.until_ms) {
+        relay->search.wanted = false;
+        relay->search.found = rc == NG_OK;
+        relay->search.ended++;
         (void)pthread_cond_broadcast(&relay->changed);
     }
     lock_release(&relay->lock);
@@ -57,14 +57,14 @@ static void search(struct relay *relay)
 /* Of the reader, under the lock: waits for a change, and searches where that is wanted. */
 static void wait_searching(struct relay *relay)
 {
-    if (!relay->wanted || atomic_load(&relay->stop)) {
+    if (!relay->search.wanted || atomic_load(&relay->stop)) {
         lock_wait(&relay->changed, &relay->lock);
         return;
     }
     lock_release(&relay->lock);
     search(relay);
     lock_take(&relay->lock);
-    if (relay->wanted) {
+    if (relay->search.wanted) {
         struct timespec until = clock_deadline(ATTACH_POLL_MS);
         (void)lock_wait_until(&relay->changed, &relay->lock, &until);
     }
@@ -75,14 +75,14 @@ bool relay_find_gateway(struct relay_job *job)
     struct relay *relay = job->relay;
     bool is_reader = pthread_equal(pthread_self(), relay->reader) != 0;
     lock_take(&relay->lock);
-    unsigned searches = relay->searches;
-    if (!relay->of_serve && !relay->wanted) {
-        relay->wanted = true;
-        relay->wanted_until_ms = now_ms() + ATTACH_MCP_WAIT_MS;
+    unsigned ended = relay->search.ended;
+    if (!relay->of_serve && !relay->search.wanted) {
+        relay->search.wanted = true;
+        relay->search.until_ms = now_ms() + ATTACH_MCP_WAIT_MS;
         (void)pthread_cond_broadcast(&relay->changed);
         (void)eventfd_write(relay->wake_fd, 1);
     }
-    while (relay->wanted && relay->searches == searches && !atomic_load(&job->stop) &&
+    while (relay->search.wanted && relay->search.ended == ended && !atomic_load(&job->stop) &&
            !atomic_load(&relay->stop)) {
         if (!is_reader) {
             lock_wait(&relay->changed, &relay->lock);
@@ -92,7 +92,7 @@ bool relay_find_gateway(struct relay_job *job)
             wait_searching(relay);
         }
     }
-    bool found = relay->searches != searches && relay->found;
+    bool found = relay->search.ended != ended && relay->search.found;
     lock_release(&relay->lock);
     return found;
 }

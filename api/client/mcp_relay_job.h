@@ -35,6 +35,14 @@ enum relay_input {
     RELAY_INPUT_ENDED /* the client sends nothing any more */
 };
 
+/* For a gateway, where the one of before is gone: the reader's, for all jobs that want it. */
+struct relay_search {
+    bool wanted;
+    int64_t until_ms;
+    unsigned ended; /* counts them */
+    bool found;     /* by the last that ended */
+};
+
 struct relay {
     struct attach *attach;
     const struct mcp_relay_host *host;
@@ -55,10 +63,7 @@ struct relay {
     bool broken;      /* stdout takes nothing any more */
     bool has_stream;
     bool of_serve; /* the gateway that answered last is one of `notegate serve` */
-    bool wanted;   /* the reader looks for a gateway, until wanted_until_ms */
-    int64_t wanted_until_ms;
-    unsigned searches;              /* that have ended */
-    bool found;                     /* a gateway, by the last of them */
+    struct relay_search search;
     struct buf initialize;          /* the client's, as it came */
     struct relay_setting *settings; /* mcp_relay_session.c */
     size_t setting_count;
