@@ -2,11 +2,15 @@
 """Several `notegate mcp` on one data directory without `notegate serve`: the first one has the gateway, then another."""
 
 import asyncio
+import contextlib
 import json
 import os
 import stat
+import types
 
+import httpx
 import pytest
+from cells_support import Book, need
 from cli_support import notegate
 from conftest import binary, environment, eventually
 from mcp import Client, StdioServerParameters
@@ -22,7 +26,7 @@ def fixture_begin(tmp_path):
     begun = []
 
     def begin(data=tmp_path / "data", **more):
-        begun.append(Lines(data, NOTEGATE_PLUGINS=PLUGINS, **more))
+        begun.append(Lines(data, **{"NOTEGATE_PLUGINS": PLUGINS, **more}))
         return begun[-1]
 
     yield begin
@@ -131,6 +135,53 @@ def test_alone_where_there_can_be_no_socket(begin, tmp_path):
     client.initialize()
     assert "default" in notebooks(client, 1)
     assert client.end() == 0
+
+
+# In a cell: asks as the owner would, itself and as a program whose parents are gone.
+ASK = """
+import os, socket, time
+
+def ask():
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect({path!r})
+        plain.sendall(b"GET /v1/keys HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n")
+        return plain.recv(100).split()[1]
+
+print(ask().decode())
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    left = os.getpid()
+    if os.fork() == 0:
+        while os.getppid() == left:
+            time.sleep(0.01)
+        os.write(writing, ask())
+    os._exit(0)
+os.wait()
+print(os.read(reading, 10).decode())
+"""
+
+
+@pytest.mark.parametrize("takes_over", [False, True])
+def test_programs_of_its_kernels_are_not_the_owner(begin, tmp_path, takes_over):
+    """Neither of the first one's kernels nor of those of the one that takes its place."""
+    need("python3")
+    data = tmp_path / "data"
+    clients = [begin(NOTEGATE_PLUGINS="cells,notebook") for _ in range(1 + takes_over)]
+    for client in clients:
+        client.initialize()
+    if takes_over:
+        gone = holder(clients, data)
+        kill(gone)
+        clients.remove(gone)
+        assert "default" in notebooks(clients[0], 1)
+    path = str(data / "notegate.sock")
+    with contextlib.closing(httpx.Client(transport=httpx.HTTPTransport(uds=path), base_url="http://localhost")) as client:
+        book = Book(types.SimpleNamespace(client=client, data_dir=data), "n.ipynb", [("a", ASK.format(path=path))])
+        book.run("a")
+        assert book.text("a").split() == ["401", "401"]
+        assert client.get("/v1/keys").status_code == 200
+    assert clients[0].end() == 0
 
 
 # ---- when the first one goes ----
