@@ -16,7 +16,7 @@
 
 #define RELAY_ERROR_MAX 512
 #define RELAY_GONE "the client of this relay went away"
-#define RELAY_CHECK "; check whether it was carried out before you send it again"
+#define RELAY_CHECK "; check whether the request was carried out before you send it again"
 
 void relay_stop_jobs(struct relay *relay)
 {
@@ -369,8 +369,8 @@ void relay_job_post(struct relay_job *job)
     }
     bool lost = outcome == CLIENT_NOBODY || job_lost_session(job, outcome, status);
     if (began && !job->answered && lost) {
-        relay_job_refuse(job, "the gateway was restarted, or ended the session, during this "
-                              "request" RELAY_CHECK);
+        relay_job_refuse(
+            job, "the gateway was restarted, or ended the session, meanwhile" RELAY_CHECK);
         return;
     }
     if (job->message.answers.len > 0 && job_lost_session(job, outcome, status)) {

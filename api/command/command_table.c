@@ -31,7 +31,7 @@ const struct command command_table[] = {
             "to stdout. The end of input ends it. If a gateway serves the data "
             "directory, every message goes through that gateway. Otherwise this process is "
             "the gateway, and other commands on this data directory go through it; when it "
-            "ends, another `notegate mcp` takes its place.",
+            "ends, another mcp takes its place.",
         .options = OPTION_CONFIG | OPTION_CALLER,
         .run = command_mcp,
     },
