@@ -270,8 +270,12 @@ bool mcp_stream_is_finished(struct mcp_stream *stream)
 void mcp_stream_cut(struct mcp_stream *stream)
 {
     lock_take(&stream->lock);
-    stream->cut = true;
-    drop_all(stream);
+    /* With its last message the stream ends by itself: that is the answer of a call that was
+     * carried out, which a stop must not lose. */
+    if (!stream->finished || stream->reader == NULL) {
+        stream->cut = true;
+        drop_all(stream);
+    }
     wake(stream);
     lock_release(&stream->lock);
 }

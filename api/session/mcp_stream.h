@@ -67,7 +67,8 @@ void mcp_stream_one_line(char *data, size_t len);
 /* The last message (may be empty): takes the buffer's memory. */
 void mcp_stream_finish(struct mcp_stream *stream, struct buf *message);
 bool mcp_stream_is_finished(struct mcp_stream *stream);
-/* Ends it at once: queued messages are dropped. */
+/* Ends it at once: queued messages are dropped, unless its last one is among them and is being
+ * read. */
 void mcp_stream_cut(struct mcp_stream *stream);
 /* Closes the connection once the queue is sent; the client reconnects after retry_ms. */
 void mcp_stream_pause(struct mcp_stream *stream, int64_t retry_ms);
