@@ -11,6 +11,8 @@
 
 /* First allocation: most answers fit, and malloc has such sizes at hand. */
 #define BUF_FIRST 1000
+/* Room for the note at a cut, and for the rest of a character. */
+#define BUF_CUT_BYTES 48
 
 int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted)
 {
@@ -94,6 +96,18 @@ int buf_printf(struct buf *buf, const char *format, ...)
     int rc = buf_vprintf(buf, format, args);
     va_end(args);
     return rc;
+}
+
+int buf_add_shortened(struct buf *buf, struct ng_str text, size_t max)
+{
+    if (text.len <= max) {
+        return buf_add_str(buf, text);
+    }
+    struct ng_str head = utf8_cut(text, max / 2);
+    size_t tail = utf8_cut(text, text.len - (max / 2 - BUF_CUT_BYTES)).len;
+    (void)buf_add_str(buf, head);
+    (void)buf_printf(buf, " [... %zu bytes ...] ", tail - head.len);
+    return buf_add(buf, text.data + tail, text.len - tail);
 }
 
 static int buf_add_json_escape(struct buf *buf, unsigned char c)

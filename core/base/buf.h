@@ -91,6 +91,9 @@ int buf_vprintf(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 /* `text` as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD. */
 int buf_add_json(struct buf *buf, struct ng_str text);
+/* The text; of one that is longer than `max` bytes (over 100) its beginning and end, and how
+ * many bytes are between them. Valid UTF-8 is cut between characters. */
+int buf_add_shortened(struct buf *buf, struct ng_str text, size_t max);
 /* The text with a NUL behind it; "" where it failed. */
 static inline const char *buf_cstr(struct buf *buf)
 {
