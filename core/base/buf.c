@@ -72,18 +72,35 @@ int buf_add_number(struct buf *buf, uint64_t number)
     return buf_add(buf, digits + at, sizeof(digits) - at);
 }
 
+/* Bytes without a character that is cut at the end. */
+static size_t whole_characters(struct ng_str text)
+{
+    for (size_t i = 1; i <= text.len && i < UTF8_BYTES_MAX; i++) {
+        if (utf8_is_start(text.data[text.len - i])) {
+            return utf8_length(text, text.len - i) > 0 ? text.len : text.len - i;
+        }
+    }
+    return text.len;
+}
+
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
+    size_t room = buf->max - size_min(buf->len, buf->max);
+    size_t fits = size_min((size_t)len, room);
     char *to = NULL;
     if (len >= 0) {
-        to = buf_reserve(buf, (size_t)len);
+        to = buf_reserve(buf, fits);
     }
     if (to != NULL) {
-        (void)vsnprintf(to, (size_t)len + 1, format, again);
-        buf->len += (size_t)len;
+        (void)vsnprintf(to, fits + 1, format, again);
+        buf->len += fits;
+    }
+    if (to != NULL && fits < (size_t)len) {
+        buf->len -= fits - whole_characters(str_make(to, fits));
+        buf->rc = NG_ETOOLARGE;
     }
     va_end(again);
     return buf->rc;

@@ -55,7 +55,14 @@ static void test_limit_sticks(void **state)
     buf_clear(&buf);
     assert_int_equal(NG_OK, buf.rc);
     assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 123456));
-    assert_int_equal(0, buf.len);
+    assert_string_equal("12345", buf_cstr(&buf)); /* a text is cut */
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 1));
+    buf_clear(&buf);
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%s", "abc\xf0\x9f\x98\x80"));
+    assert_string_equal("abc", buf_cstr(&buf));
+    buf_clear(&buf);
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%s", "abc\xc3\xa9!"));
+    assert_string_equal("abc\xc3\xa9", buf_cstr(&buf));
     buf_clear(&buf);
     assert_null(buf_reserve(&buf, SIZE_MAX));
     assert_int_equal(NG_ETOOLARGE, buf.rc);
