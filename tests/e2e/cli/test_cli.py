@@ -196,7 +196,8 @@ def test_errors_are_short(data):
             if words[0] not in ("call", "tools") and (data / "notegate.sock").exists():
                 continue
             done = notegate(*words, "--data-dir", data)
-            assert done.returncode != 0 and done.stdout == "" and told in done.stderr, (words[0][:20], done.stderr[:200])
+            assert done.returncode != 0 and done.stdout == "", (words[0][:20], done.stderr[:200])
+            assert told in done.stderr or "path is too long" in done.stderr, (words[0][:20], done.stderr[:200])
             assert len(done.stderr) < 4096 and done.stderr.count("expected no member") <= 10, done.stderr
             assert "bytes ...]" in done.stderr or len(done.stderr) < 1000
 
