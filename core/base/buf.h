@@ -86,7 +86,8 @@ static inline int buf_add_char(struct buf *buf, char c)
 /* Replaces `removed` bytes at `at`. NG_EINVAL: they are not there, and nothing has changed. */
 int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted);
 int buf_add_number(struct buf *buf, uint64_t number); /* in decimal */
-/* What does not fit is cut after the last character that does: an error keeps its beginning. */
+/* A text that does not fit is cut after the last character that does, so that an error keeps
+ * its beginning. */
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));

@@ -176,8 +176,8 @@ def test_tools_that_are_not_listed_now(data):
 # One argument may have 128 KiB.
 LONG = "x" * 100_000
 LONG_WORDS = [
-    ([LONG], "unknown command"), (["help", LONG], "unknown command"), ([f"--{LONG}"], "unknown option"), (["tools", "--format", LONG], "there are mcp"),
-    (["tools", LONG], "no tool is called"), (["call", LONG, "a=b"], "UNKNOWN_TOOL"), (["call", "notebook", LONG], "nor a JSON object"),
+    ([LONG], "unknown command"), (["help", LONG], "unknown command"), ([f"--{LONG}"], "unknown option"),
+    (["tools", "--format", LONG], "there are mcp"), (["tools", LONG], "no tool is called"), (["call", LONG, "a=b"], "UNKNOWN_TOOL"), (["call", "notebook", LONG], "nor a JSON object"),
     (["call", "notebook", f"{LONG}=1"], "expected no member"), (["call", "notebook", f"readRange={LONG}"], '"readRange" is an integer'),
     (["call", "notebook", f"readRange={LONG[:60_000]}"], '"readRange" is an integer'),
     (["call", "notebook", f"readRange=[{LONG}"], "line 1, column 2"), (["call", "notebook", "mode=read", "--agent", LONG], "--agent is"),

@@ -238,7 +238,8 @@ def test_a_text_that_is_refused_is_answered_with_its_id(way, before, within, beh
 
 LONG = "é b" * 5000
 LONG_PARAMS = (
-    (LONG, {}), ("tools/call", {"name": LONG, "arguments": {}}), ("tools/list", {"cursor": LONG}), ("prompts/get", {"name": LONG, "arguments": {}}),
+    (LONG, {}), ("tools/call", {"name": LONG, "arguments": {}}), ("tools/list", {"cursor": LONG}),
+    ("prompts/get", {"name": LONG, "arguments": {}}),
     ("resources/read", {"uri": LONG}), ("resources/read", {"uri": "notegate://shared/notebook/" + "x" * 15000}),
     ("completion/complete", {"ref": {"type": "ref/prompt", "name": LONG}, "argument": {"name": LONG, "value": LONG}}),
     ("tasks/get", {"taskId": LONG}))
