@@ -368,6 +368,13 @@ def test_null_is_not_given(gateway, tools):
     assert gateway.call("notebook_create", entry).status_code == 200
 
 
+def test_null_in_a_map_is_not_given(every_tool, transport):
+    for params in ({"status": None}, '{"status":null}'):
+        refused, text = transport.call("opennotes_views", {"view": "kanban", "params": params})
+        assert not refused, text
+    assert "`params/status`" in transport.call("opennotes_views", {"view": "kanban", "params": {"status": 1}})[1]
+
+
 def test_a_repeat_with_nulls_is_the_same_call(gateway, tools):
     headers = {"Idempotency-Key": "once"}
     write = {"mode": "write", "name": "r", "newStr": "x"}
