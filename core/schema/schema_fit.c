@@ -131,7 +131,12 @@ static const struct schema_node *named_node(struct fit *fit, const struct schema
     return entry != NULL ? entry->node : NULL;
 }
 
-/* Does any schema in place name the member? */
+static bool is_false(const struct schema_rule *rule)
+{
+    return rule != NULL && rule->node->value->type == NG_TYPE_FALSE;
+}
+
+/* Does any schema in place name the member, or take others than those it names? */
 static bool is_named(struct fit *fit, const struct schema_node *node,
                      const struct ng_value *member, unsigned depth)
 {
@@ -141,7 +146,8 @@ static bool is_named(struct fit *fit, const struct schema_node *node,
     if (node == NULL || !may_go_on(fit, depth)) {
         return false;
     }
-    bool named = named_node(fit, node, member) != NULL;
+    const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
+    bool named = named_node(fit, node, member) != NULL || (rest != NULL && !is_false(rest));
     for (size_t i = 0; i < NG_COUNT(in_place) && !named; i++) {
         const struct schema_rule *rule = node->by_keyword[in_place[i]];
         if (rule == NULL) {
@@ -157,11 +163,6 @@ static bool is_named(struct fit *fit, const struct schema_node *node,
     return named;
 }
 
-static bool is_false(const struct schema_rule *rule)
-{
-    return rule != NULL && rule->node->value->type == NG_TYPE_FALSE;
-}
-
 /* The schema of a member: by its name, or that of all the others unless that is `false`. NULL:
  * none. */
 static const struct schema_node *member_node(struct fit *fit, const struct schema_node *node,
@@ -169,13 +170,15 @@ static const struct schema_node *member_node(struct fit *fit, const struct schem
 {
     const struct schema_node *named = named_node(fit, node, member);
     const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
-    if (named == NULL && rest == NULL && !is_named(fit, node, member, 0)) {
+    if (rest == NULL) {
         rest = node->by_keyword[SCHEMA_UNEVALUATED_PROPERTIES];
     }
     if (named != NULL || rest == NULL || is_false(rest)) {
         return named;
     }
-    return rest->node;
+    bool is_left =
+        rest->keyword == SCHEMA_ADDITIONAL_PROPERTIES || !is_named(fit, node, member, 0);
+    return is_left ? rest->node : NULL;
 }
 
 static void drop(struct fit *fit, struct ng_value *object, struct ng_value **at)

@@ -148,6 +148,10 @@ static void test_texts_of_values(void **state)
              "{\"type\":\"string\"}") "],\"required\":[\"c\"],"
                                       "\"unevaluatedProperties\":{\"type\":\"integer\"}}",
          "{\"a\":\"5\",\"b\":\"5\",\"d\":null}", "{\"a\":\"5\",\"b\":5}"},
+        {"{\"allOf\":[{\"additionalProperties\":{\"type\":\"string\"}}],"
+         "\"properties\":{\"a\":{\"type\":\"integer\"}},"
+         "\"unevaluatedProperties\":{\"type\":\"integer\"}}",
+         "{\"a\":\"5\",\"b\":\"5\"}", "{\"a\":5,\"b\":\"5\"}"},
         /* Another violation in the same value does not prevent decoding. */
         {"{\"required\":[\"b\"],\"properties\":{\"a\":{\"type\":\"integer\"}}}",
          "{\"a\":\"5\"}", "{\"a\":5}"},
@@ -208,6 +212,8 @@ static void test_members_that_clients_add(void **state)
     };
     static const char *const open[] = {
         "{\"allOf\":[" OF("{}") "],\"required\":[\"a\"]}",
+        "{\"allOf\":[{\"additionalProperties\":{}}],\"required\":[\"a\"],"
+        "\"unevaluatedProperties\":false}",
         "{\"anyOf\":[" CLOSED "," OF("{}") "],\"required\":[\"a\"]}",
         "{\"allOf\":[" CLOSED ",{\"properties\":{\"sessionId\":{}}}]}",
         "{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}],\"required\":[\"a\"]}",
