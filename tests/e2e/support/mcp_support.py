@@ -110,11 +110,11 @@ class Session:
 
 
 class Lines:
-    """`notegate mcp` in front of a running gateway, by hand."""
+    """`notegate mcp` by hand: in front of a running gateway, or with a store of its own."""
 
-    def __init__(self, data_dir):
+    def __init__(self, data_dir, *flags):
         self.process = subprocess.Popen(
-            [binary(), "mcp", "--data-dir", str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [binary(), "mcp", "--data-dir", str(data_dir), *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=environment(), cwd=data_dir.parent)
         self.read_lines()
 
