@@ -207,12 +207,16 @@ static int search_notes(struct notes_search *search, bool fuzzy)
 
 static int search_sql(struct notes_search *search, struct opennotes *self, struct ng_str text)
 {
-    const struct notes_sql sql = {
-        .text = text, .timeout_ms = self->query_timeout_ms, .running = &self->sql_running};
+    struct notes_left_out left = {.count = 0};
+    const struct notes_sql sql = {.text = text,
+                                  .timeout_ms = self->query_timeout_ms,
+                                  .running = &self->sql_running,
+                                  .left_out = &left};
     write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
     int rc =
         notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);
     notes_answer_list_end(&search->answer);
+    notes_left_out_end(&left, &search->answer);
     return rc;
 }
 
