@@ -72,7 +72,7 @@ static void answer_failure(const struct ng_value *answer)
     command_error("%.*s%s%.*s%s", (int)message.len, message.data, text_if(code.len > 0, " ("),
                   (int)code.len, code.data, text_if(code.len > 0, ")"));
     if (hint.len > 0) {
-        fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
+        (void)fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
     }
 }
 
