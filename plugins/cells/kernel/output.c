@@ -203,7 +203,14 @@ static size_t cut_display(const struct outputs *outputs, struct ng_str data, siz
     if (ret->failed || ret->len + strlen("{}") > max) {
         return SIZE_MAX;
     }
-    return data.len - plain.len - strlen("{\"text/plain\":}");
+    struct nb_walk walk = nb_walk_into(data, whole_of(data));
+    struct nb_span name;
+    struct nb_span value;
+    size_t rest = 0;
+    while (nb_walk_member(&walk, &name, &value)) {
+        rest += value.at != plain.at ? name.len + value.len : 0;
+    }
+    return rest;
 }
 
 static void add_display(struct outputs *outputs, enum output_kind kind, struct ng_str content)

@@ -388,7 +388,7 @@ static void give(struct outputs *outputs, const char *type, const char *members,
                  const char *unit, int units)
 {
     struct nb_text content = {0};
-    nb_addf(&content, "{\"data\":{%s\"text/plain\":\"begin ", members);
+    nb_addf(&content, "{\"data\": {%s\"text/plain\": \"begin ", members);
     for (int i = 0; i < units; i++) {
         nb_add_word(&content, unit);
     }
@@ -438,7 +438,7 @@ static void test_a_large_value_with_other_data(void **state)
     outputs_json(&outputs, true, &out);
     nb_add(&out, "", 1);
     assert_non_null(strstr(out.data, "{\"text/plain\":\"begin x end\"}"));
-    assert_non_null(strstr(out.data, "[notegate: 2015 bytes of output were not kept here"));
+    assert_non_null(strstr(out.data, "[notegate: 2013 bytes of output were not kept here"));
     assert_null(strstr(out.data, "image/png"));
     /* One without a text is only named. */
     outputs_done(&outputs);
