@@ -12,21 +12,28 @@
 #include "core/base/text_choice.h"
 #include "core/config/config_log.h"
 
-#define COMMAND_ERROR_MAX ((size_t)64 * 1024)
+/* Memory of a message, which may have words of the command line in it: those have 128 KiB. */
+#define COMMAND_ERROR_MAX ((size_t)1024 * 1024)
+/* Printed of it: more than call_fail() lets an error have. */
+#define COMMAND_SHOWN_MAX 3500
 
 void command_error(const char *format, ...)
 {
     struct buf text;
     va_list args;
+    struct buf line;
     buf_init(&text, COMMAND_ERROR_MAX);
+    buf_init(&line, COMMAND_ERROR_MAX);
     va_start(args, format);
-    buf_add_c(&text, "notegate: ");
     buf_vprintf(&text, format, args);
     va_end(args);
-    if (text.len == 0 || text.data[text.len - 1] != '\n') {
-        buf_add_char(&text, '\n');
+    buf_add_c(&line, "notegate: ");
+    buf_add_shortened(&line, buf_str(&text), COMMAND_SHOWN_MAX);
+    if (line.len == 0 || line.data[line.len - 1] != '\n') {
+        buf_add_char(&line, '\n');
     }
-    (void)command_put(stderr, buf_str(&text));
+    (void)command_put(stderr, buf_str(&line));
+    buf_done(&line);
     buf_done(&text);
 }
 

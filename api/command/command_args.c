@@ -139,13 +139,13 @@ static unsigned args_types(const struct args *args, const struct ng_value *schem
 }
 
 /* The types a word could be as JSON; 0: it is not JSON. */
-static unsigned args_parse(struct ng_str text)
+static unsigned args_parse(struct ng_str text, struct json_error *error)
 {
     struct arena arena;
     const struct ng_value *value = NULL;
     unsigned types = 0;
     arena_init(&arena, ARGS_VALUE_MAX);
-    if (json_parse(&arena, text, JSON_DEPTH_DEFAULT, &value, NULL) == NG_OK) {
+    if (json_parse(&arena, text, JSON_DEPTH_DEFAULT, &value, error) == NG_OK) {
         types = args_type_of_value(value);
         if (types == ARGS_NUMBER && json_is_integer(value)) {
             types |= ARGS_INTEGER;
@@ -153,6 +153,12 @@ static unsigned args_parse(struct ng_str text)
     }
     arena_done(&arena);
     return types;
+}
+
+/* A list or an object is meant: what is then no JSON is no word either. */
+static bool args_is_container(struct ng_str text)
+{
+    return text.len > 0 && (text.data[0] == '[' || text.data[0] == '{');
 }
 
 static const char *args_type_words(unsigned types)
@@ -207,9 +213,10 @@ static int args_commas(struct args *args, struct ng_str key, struct ng_str value
 static int args_scalar(struct args *args, struct ng_str key, struct ng_str value,
                        unsigned types)
 {
+    struct json_error json;
     unsigned parsed = 0;
     if (types != ARGS_STRING) {
-        parsed = args_parse(value);
+        parsed = args_parse(value, &json);
     }
     /* Without a type in the schema, the look of the word decides. */
     unsigned wanted = types & ~(unsigned)ARGS_STRING;
@@ -224,6 +231,10 @@ static int args_scalar(struct args *args, struct ng_str key, struct ng_str value
     }
     buf_printf(args->error, "\"%.*s\" is %s; \"%.*s\" is not", (int)key.len, key.data,
                args_type_words(types), (int)value.len, value.data);
+    if (parsed == 0 && args_is_container(value)) {
+        buf_printf(args->error, ": line %zu, column %zu: %s", json.line, json.column,
+                   json.message);
+    }
     return NG_EINVAL;
 }
 
@@ -242,7 +253,8 @@ static int args_value(struct args *args, struct ng_str key, struct ng_str value)
         types = 0;
     }
     bool is_array = (types & ARGS_ARRAY) != 0 && (types & ARGS_STRING) == 0;
-    if (is_array && (args_parse(value) & types) == 0) {
+    unsigned parsed = is_array ? args_parse(value, NULL) : 0;
+    if (is_array && (parsed & types) == 0 && (parsed != 0 || !args_is_container(value))) {
         return args_commas(args, key, value, items);
     }
     return args_scalar(args, key, value, types);

@@ -17,7 +17,8 @@
 
 /* Most bytes of arguments; the gateway's limits.body is smaller. */
 #define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)
-#define CALL_ERROR_MAX ((size_t)64 * 1024)
+/* Of an error, and of a path: more than a word of the command line, escaped. */
+#define CALL_ERROR_MAX ((size_t)1024 * 1024)
 #define CALL_READ_BYTES 65536
 /* Arguments that no tool accepts: the answer shows a refusal that comes before their check. */
 #define CALL_NO_ARGS "[]"
@@ -67,16 +68,22 @@ static struct ng_str call_text(const struct buf *args)
     return json_skip_mark(buf_str(args));
 }
 
-static int call_check_json(const struct command_line *line, const struct buf *args)
+static int call_check_json(const struct command_line *line, struct buf *args)
 {
     struct arena arena;
     const struct ng_value *value = NULL;
+    const struct ng_value *object = NULL;
     struct json_error error;
     int rc = COMMAND_OK;
     arena_init(&arena, CALL_MEMORY_MAX);
     if (json_parse(&arena, call_text(args), JSON_DEPTH_DEFAULT, &value, &error) != NG_OK) {
         rc = command_usage(line, "the arguments are not JSON: line %zu, column %zu: %s",
                            error.line, error.column, error.message);
+    } else if (value->type == NG_TYPE_STRING &&
+               json_parse(&arena, value->text, JSON_DEPTH_DEFAULT, &object, NULL) == NG_OK &&
+               object->type == NG_TYPE_OBJECT) {
+        buf_clear(args); /* the text of an object is the object, as for REST and MCP */
+        (void)buf_add_str(args, value->text);
     } else if (value->type != NG_TYPE_OBJECT && value->type != NG_TYPE_NULL) {
         rc = command_usage(line, "the arguments must be one JSON object");
     }

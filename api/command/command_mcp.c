@@ -55,7 +55,8 @@ static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
     ret->space = ng_str_of(line->space);
     ret->client = ng_str_of(CLIENT_NAME); /* until its own client says its name */
     ret->role = NG_ROLE_ADMIN;
-    ret->all_spaces = true;                          /* the owner, as on the Unix socket */
+    ret->run = true; /* the owner, as on the Unix socket */
+    ret->all_spaces = true;
     (void)attach_parse_mode(line->mode, &ret->mode); /* the command line was checked */
 }
 

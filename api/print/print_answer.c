@@ -64,22 +64,6 @@ static void answer_result(const struct ng_value *answer)
     }
 }
 
-/* Prints the sentence of each violation of the input. */
-static void answer_violations(const struct ng_value *details)
-{
-    const struct ng_value *list = json_get(details, "violations");
-    /* The message has told the first one. */
-    for (const struct ng_value *one = list == NULL || list->count < 2 ? NULL : list->first;
-         one != NULL; one = one->next) {
-        struct ng_str path = json_get_text(one, "path");
-        struct ng_str expected = json_get_text(one, "expected");
-        struct ng_str got = json_get_text(one, "got");
-        fprintf(stderr, "  %.*s%sexpected %.*s, got %.*s\n", (int)path.len, path.data,
-                text_if(path.len > 0, ": "), (int)expected.len, expected.data, (int)got.len,
-                got.data);
-    }
-}
-
 static void answer_failure(const struct ng_value *answer)
 {
     struct ng_str message = json_get_text(answer, "message");
@@ -87,9 +71,8 @@ static void answer_failure(const struct ng_value *answer)
     struct ng_str code = json_get_text(answer, "code");
     command_error("%.*s%s%.*s%s", (int)message.len, message.data, text_if(code.len > 0, " ("),
                   (int)code.len, code.data, text_if(code.len > 0, ")"));
-    answer_violations(json_get(answer, "details"));
     if (hint.len > 0) {
-        fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
+        (void)fprintf(stderr, "%.*s\n", (int)hint.len, hint.data);
     }
 }
 

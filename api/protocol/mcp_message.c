@@ -135,14 +135,13 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
     return read_params(value, ret, ret_error);
 }
 
-const struct ng_value *mcp_message_partial_id(const struct json_error *error)
+const struct ng_value *mcp_message_partial_id(const struct ng_value *read)
 {
     const struct ng_value *id = NULL;
-    if (mcp_message_get(error->partial, "result") != NULL ||
-        mcp_message_get(error->partial, "error") != NULL) {
+    if (mcp_message_get(read, "result") != NULL || mcp_message_get(read, "error") != NULL) {
         return NULL; /* an answer: its id is that of our question */
     }
-    for (const struct ng_value *at = json_first(error->partial); at != NULL; at = at->next) {
+    for (const struct ng_value *at = json_first(read); at != NULL; at = at->next) {
         if (str_is(at->key, "id")) {
             if (id != NULL) {
                 return NULL; /* which one is meant? */
@@ -151,6 +150,22 @@ const struct ng_value *mcp_message_partial_id(const struct json_error *error)
         }
     }
     return id != NULL && is_id(id) ? id : NULL;
+}
+
+const struct ng_value *mcp_message_early_id(struct arena *arena, struct ng_str beginning)
+{
+    const struct ng_value *value = NULL;
+    struct json_error error;
+    struct ng_str text = json_skip_mark(beginning);
+    const char *comma = text.len > 0 ? memrchr(text.data, ',', text.len) : NULL;
+    if (comma == NULL) {
+        return NULL;
+    }
+    text.len = (size_t)(comma - text.data); /* an id that ends here is whole */
+    if (json_parse(arena, text, JSON_DEPTH_DEFAULT, &value, &error) != NG_EJSON) {
+        return NULL;
+    }
+    return mcp_message_partial_id(error.partial);
 }
 
 bool mcp_id_equal(const struct ng_value *a, const struct ng_value *b)

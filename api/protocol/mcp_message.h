@@ -47,8 +47,10 @@ int mcp_message_read(const struct ng_value *value, struct mcp_message *ret,
 /* A member of the message itself that is not null; else NULL. */
 const struct ng_value *mcp_message_get(const struct ng_value *message, const char *name);
 
-/* The id of a request that is not JSON, if it can be told; else NULL. */
-const struct ng_value *mcp_message_partial_id(const struct json_error *error);
+/* The id of a request of which this was read (NULL: nothing), if it can be told; else NULL. */
+const struct ng_value *mcp_message_partial_id(const struct ng_value *read);
+/* The same of one that is refused unread, by its beginning. Memory of the arena. */
+const struct ng_value *mcp_message_early_id(struct arena *arena, struct ng_str beginning);
 
 /* Two ids are the same: kind and spelling. */
 bool mcp_id_equal(const struct ng_value *a, const struct ng_value *b);

@@ -160,7 +160,7 @@ static struct quote quoted(struct ng_str text)
 static bool refuse_version(struct mcp_terms *terms, struct ng_str requested)
 {
     terms->says_supported = true;
-    terms->requested = requested;
+    terms->requested = utf8_cut(requested, MCP_QUOTE_MAX);
     return refuse(terms, MCP_UNSUPPORTED_VERSION, 400,
                   "this gateway does not speak MCP version \"%s\" in this way; use "
                   "2026-07-28, or open one of 2025-11-25, 2025-06-18, 2025-03-26 and "

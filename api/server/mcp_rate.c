@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mcp_rate.c - the cost of messages in the rate of their key: before they are parsed,
  * after it, or as the method says. */
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/dispatch/dispatch.h"
 #include "mcp_resources.h"
@@ -8,8 +9,23 @@
 
 /* A message up to this size may be of those that are free. */
 #define MCP_FREE_BYTES ((size_t)4 * 1024)
+/* Of a message that is refused unread: the id is looked for in them. */
+#define MCP_UNREAD_BYTES ((size_t)4 * 1024)
 
-static bool prepay(struct mcp_job *job)
+void mcp_job_refuse_unread(struct mcp_job *job, const struct ng_value *value, int status,
+                           struct ng_str sentence)
+{
+    const struct ng_value *id = mcp_message_partial_id(value);
+    if (value == NULL) {
+        struct ng_str text = job->text;
+        text.len = size_min(text.len, MCP_UNREAD_BYTES);
+        id = mcp_message_early_id(&job->call->arena, text);
+    }
+    mcp_print_error(job->out, id, status, sentence, STR_NONE);
+    job->status = status;
+}
+
+static bool prepay(struct mcp_job *job, const struct ng_value *value)
 {
     struct call *call = job->call;
     call->method = ng_str_of("POST"); /* until its message is parsed */
@@ -17,9 +33,8 @@ static bool prepay(struct mcp_job *job)
         job->rate = MCP_RATE_PREPAID;
         return true;
     }
-    job->status = call->final.status;
     job->retry_after_s = call->final.retry_after_s;
-    mcp_print_error(job->out, NULL, job->status, call->final.message, STR_NONE);
+    mcp_job_refuse_unread(job, value, call->final.status, call->final.message);
     return false;
 }
 
@@ -34,7 +49,7 @@ bool mcp_rate_before_parse(struct mcp_job *job)
         job->rate = MCP_RATE_DUE;
         return true;
     }
-    return prepay(job);
+    return prepay(job, NULL);
 }
 
 static bool is_answer(const struct ng_value *message)
@@ -59,7 +74,7 @@ bool mcp_rate_after_parse(struct mcp_job *job, const struct ng_value *value)
     if (job->rate != MCP_RATE_DUE || (value != NULL && only_answers(value))) {
         return true;
     }
-    if (!prepay(job)) {
+    if (!prepay(job, value)) {
         return false;
     }
     mcp_session_let_in_again(job->session);

@@ -201,7 +201,7 @@ void mcp_answer_unknown_uri(struct mcp_exchange *exchange, struct ng_str uri,
     struct buf data;
     buf_init(&data, exchange->job->out->max);
     buf_add_c(&data, "{\"uri\":");
-    buf_add_json(&data, uri);
+    buf_add_json(&data, call_shorten(exchange->job->call, uri, CALL_DETAIL_TEXT_MAX));
     buf_add_char(&data, '}');
     mcp_answer_error(exchange, 200,
                      mcp_is_stateless(exchange->terms.version) ? MCP_INVALID_PARAMS

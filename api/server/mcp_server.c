@@ -504,7 +504,7 @@ static int run_text(struct mcp_job *job)
         struct ng_str sentence = arena_printf(
             &job->call->arena, "the message is not JSON: %s (line %zu, column %zu)",
             error.message, error.line, error.column);
-        return refuse_job(job, mcp_message_partial_id(&error), MCP_PARSE_ERROR,
+        return refuse_job(job, mcp_message_partial_id(error.partial), MCP_PARSE_ERROR,
                           str_or(sentence, ng_str_of("the message is not JSON")));
     }
     if (!mcp_rate_after_parse(job, value)) {
@@ -523,8 +523,7 @@ static int run_text(struct mcp_job *job)
 
 static int refuse_busy(struct mcp_job *job, const char *sentence)
 {
-    mcp_print_error(job->out, NULL, 503, ng_str_of(sentence), STR_NONE);
-    job->status = 503;
+    mcp_job_refuse_unread(job, NULL, 503, ng_str_of(sentence));
     job->retry_after_s = 1;
     if (job->rate == MCP_RATE_DUE) {
         mcp_session_let_in_again(job->session); /* it may be sent again */

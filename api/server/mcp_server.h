@@ -120,6 +120,11 @@ struct mcp_job {
  * this returns; the job may be gone by then. */
 int mcp_job_run(struct mcp_job *job);
 
+/* Refuses all of it. value: what was read, or NULL; the id of a message that was not is looked
+ * for in its beginning, since the client waits for it. */
+void mcp_job_refuse_unread(struct mcp_job *job, const struct ng_value *value, int status,
+                           struct ng_str sentence);
+
 /* An answer is printed between these two. If it does not fit, an error replaces it. */
 struct buf *mcp_answer_open(struct mcp_exchange *exchange);
 void mcp_answer_close(struct mcp_exchange *exchange);

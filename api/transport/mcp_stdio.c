@@ -362,15 +362,8 @@ struct reader {
 static void refuse_long(struct stdio_state *state, struct ng_str read)
 {
     struct arena arena;
-    const struct ng_value *value = NULL;
-    const struct ng_value *id = NULL;
-    struct json_error error;
-    unsigned depth = state->config->gateway->limits.depth + MCP_ENVELOPE_DEPTH;
     arena_init(&arena, CALL_MEMORY_MAX);
-    if (json_parse(&arena, json_skip_mark(read), depth, &value, &error) == NG_EJSON) {
-        id = mcp_message_partial_id(&error);
-    }
-    refuse_line(state, id, 413,
+    refuse_line(state, mcp_message_early_id(&arena, read), 413,
                 "the message is longer than limits.body allows; send less at once");
     arena_done(&arena);
 }

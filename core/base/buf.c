@@ -11,6 +11,8 @@
 
 /* First allocation: most answers fit, and malloc has such sizes at hand. */
 #define BUF_FIRST 1000
+/* Room for the note at a cut, and for the rest of a character. */
+#define BUF_CUT_BYTES 48
 
 int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted)
 {
@@ -70,18 +72,35 @@ int buf_add_number(struct buf *buf, uint64_t number)
     return buf_add(buf, digits + at, sizeof(digits) - at);
 }
 
+/* Bytes without a character that is cut at the end. */
+static size_t whole_characters(struct ng_str text)
+{
+    for (size_t i = 1; i <= text.len && i < UTF8_BYTES_MAX; i++) {
+        if (utf8_is_start(text.data[text.len - i])) {
+            return utf8_length(text, text.len - i) > 0 ? text.len : text.len - i;
+        }
+    }
+    return text.len;
+}
+
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
+    size_t room = buf->max - size_min(buf->len, buf->max);
+    size_t fits = size_min((size_t)len, room);
     char *to = NULL;
     if (len >= 0) {
-        to = buf_reserve(buf, (size_t)len);
+        to = buf_reserve(buf, fits);
     }
     if (to != NULL) {
-        (void)vsnprintf(to, (size_t)len + 1, format, again);
-        buf->len += (size_t)len;
+        (void)vsnprintf(to, fits + 1, format, again);
+        buf->len += fits;
+    }
+    if (to != NULL && fits < (size_t)len) {
+        buf->len -= fits - whole_characters(str_make(to, fits));
+        buf->rc = NG_ETOOLARGE;
     }
     va_end(again);
     return buf->rc;
@@ -94,6 +113,18 @@ int buf_printf(struct buf *buf, const char *format, ...)
     int rc = buf_vprintf(buf, format, args);
     va_end(args);
     return rc;
+}
+
+int buf_add_shortened(struct buf *buf, struct ng_str text, size_t max)
+{
+    if (text.len <= max) {
+        return buf_add_str(buf, text);
+    }
+    struct ng_str head = utf8_cut(text, max / 2);
+    size_t tail = utf8_cut(text, text.len - (max / 2 - BUF_CUT_BYTES)).len;
+    (void)buf_add_str(buf, head);
+    (void)buf_printf(buf, " [... %zu bytes ...] ", tail - head.len);
+    return buf_add(buf, text.data + tail, text.len - tail);
 }
 
 static int buf_add_json_escape(struct buf *buf, unsigned char c)

@@ -86,11 +86,16 @@ static inline int buf_add_char(struct buf *buf, char c)
 /* Replaces `removed` bytes at `at`. NG_EINVAL: they are not there, and nothing has changed. */
 int buf_splice(struct buf *buf, size_t at, size_t removed, struct ng_str inserted);
 int buf_add_number(struct buf *buf, uint64_t number); /* in decimal */
+/* A text that does not fit is cut after the last character that does, so that an error keeps
+ * its beginning. */
 int buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 /* `text` as a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD. */
 int buf_add_json(struct buf *buf, struct ng_str text);
+/* The text; of one that is longer than `max` bytes (over 100) its beginning and end, and how
+ * many bytes are between them. Valid UTF-8 is cut between characters. */
+int buf_add_shortened(struct buf *buf, struct ng_str text, size_t max);
 /* The text with a NUL behind it; "" where it failed. */
 static inline const char *buf_cstr(struct buf *buf)
 {

@@ -16,8 +16,6 @@
 #include "plugin.h"
 
 #define CALL_NAME_MAX 64
-/* Room for the note at a cut, and for the rest of a character. */
-#define CALL_CUT_BYTES 48
 
 /* Sanitizers shall see the end of every call: then no memory is kept for others. */
 #ifdef NOTEGATE_SANITIZED
@@ -419,11 +417,7 @@ struct ng_str call_shorten(struct call *call, struct ng_str text, size_t max)
     buf_init(&cut, max);
     cut.oom = &call->arena.oom;
     if (text.len > max) {
-        struct ng_str head = utf8_cut(text, max / 2);
-        size_t tail = utf8_cut(text, text.len - (max / 2 - CALL_CUT_BYTES)).len;
-        (void)buf_add_str(&cut, head);
-        (void)buf_printf(&cut, " [... %zu bytes ...] ", tail - head.len);
-        (void)buf_add(&cut, text.data + tail, text.len - tail);
+        (void)buf_add_shortened(&cut, text, max);
         text = buf_str(&cut);
     }
     struct ng_str copy = arena_copy(&call->arena, text);

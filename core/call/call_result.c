@@ -189,7 +189,7 @@ void call_complete_result(struct call *call)
     if (staged->rc != NG_OK) {
         staged->has_text = false;
         staged->is_json = false;
-        if (staged->message.data == NULL) {
+        if (staged->message.len == 0) {
             staged->message = arena_printf(&call->arena, "`%.*s` failed without a message",
                                            (int)call->pub.tool.len, call->pub.tool.data);
         }

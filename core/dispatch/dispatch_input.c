@@ -4,6 +4,7 @@
 #include "dispatch_input.h"
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/call/gateway.h"
 #include "core/config/config.h"
 #include "core/module/registry.h"
@@ -57,7 +58,9 @@ static int dispatch_invalid(struct call *call, const struct violations *found)
         detail_violation(writer, &found->items[i]);
     }
     if (found->count > INVALID_SHOWN) {
-        (void)buf_printf(&text, "; and %zu more", found->count - INVALID_SHOWN);
+        (void)buf_printf(&text, "; and %s%zu more",
+                         text_if(found->count == SCHEMA_VIOLATIONS_MAX, "at least "),
+                         found->count - INVALID_SHOWN);
     }
     json_end(writer);
     json_end(writer);

@@ -41,7 +41,9 @@ static const struct os_text os_texts[] = {
     {ESTALE, NG_EINTERNAL, "its file server has lost it; try again"},
 };
 
-int files_fail_os(struct call *call, int error, const char *what, struct ng_str path)
+/* `fact` goes before the cause. */
+static int fail_with(struct call *call, int error, const char *what, struct ng_str path,
+                     const char *fact)
 {
     const struct os_text *found = &os_texts[0];
     for (size_t i = 1; i < NG_COUNT(os_texts); i++) {
@@ -52,11 +54,16 @@ int files_fail_os(struct call *call, int error, const char *what, struct ng_str 
     }
     const char *name = strerrorname_np(error);
     if (found->error != 0 || name == NULL) {
-        return call_fail(call, found->code, "Cannot %s %.*s: %s.", what, (int)path.len,
-                         path.data, found->text);
+        return call_fail(call, found->code, "Cannot %s %.*s: %s%s.", what, (int)path.len,
+                         path.data, fact, found->text);
     }
-    return call_fail(call, found->code, "Cannot %s %.*s: %s (%s).", what, (int)path.len,
-                     path.data, found->text, name);
+    return call_fail(call, found->code, "Cannot %s %.*s: %s%s (%s).", what, (int)path.len,
+                     path.data, fact, found->text, name);
+}
+
+int files_fail_os(struct call *call, int error, const char *what, struct ng_str path)
+{
+    return fail_with(call, error, what, path, "");
 }
 
 /* Why a folder takes no new name, or NULL. */
@@ -80,7 +87,7 @@ int files_fail_name(struct call *call, int error, const char *what,
     struct ng_str real = place->real;
     const char *why = folder_refuses(error);
     if (why == NULL) {
-        return files_fail_os(call, error, what, place->path);
+        return fail_with(call, error, what, place->path, fact);
     }
     while (real.len > 1 && real.data[real.len - 1] != '/') {
         real.len--;

@@ -74,7 +74,7 @@ static int keep_old(struct file_op *op, struct file_place *place, const char *ol
     int rc = NG_OK;
     if (fd < 0 || fd_put(fd, op->present.data) != NG_OK || fsync(fd) != 0 ||
         files_sync_folder(place->dir, op->temp) != 0) {
-        rc = files_fail_os(op->call, errno, "save", place->path);
+        rc = files_fail_temp(op, place, errno);
     }
     files_close_fd(&fd);
     return rc;

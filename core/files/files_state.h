@@ -584,7 +584,7 @@ int files_rename(struct file_op *op, enum file_saved *ret);
 
 /* Sets op->put for the open file at `place`. */
 void files_choose_put(struct file_op *op, const struct file_place *place);
-/* The temporary file of a save could not be made. */
+/* A file beside the one that is saved could not be written; says why the save needs it. */
 int files_fail_temp(struct file_op *op, const struct file_place *place, int error);
 /* Writes op->next into the open file. temp: the complete new content in the same folder; it is
  * removed with the old content once the file is whole. */

@@ -14,6 +14,16 @@ struct fit {
 static void fit_value(struct fit *fit, const struct schema_node *node, struct ng_value *value,
                       unsigned depth);
 
+/* Schemas in place may refer to each other without end: then nothing more is made to fit, as
+ * schema_check() ends. */
+static bool may_go_on(struct fit *fit, unsigned depth)
+{
+    if (depth >= SCHEMA_DEPTH_MAX || ++fit->checker.steps > SCHEMA_STEPS_MAX) {
+        fit->checker.rc = NG_EINVAL;
+    }
+    return fit->checker.rc == NG_OK;
+}
+
 static bool takes(struct fit *fit, const struct schema_node *node, const struct ng_value *value)
 {
     struct schema_place place = {.value = value, .step = SCHEMA_STEP_ROOT};
@@ -121,6 +131,56 @@ static const struct schema_node *named_node(struct fit *fit, const struct schema
     return entry != NULL ? entry->node : NULL;
 }
 
+static bool is_false(const struct schema_rule *rule)
+{
+    return rule != NULL && rule->node->value->type == NG_TYPE_FALSE;
+}
+
+/* Does any schema in place name the member, or take others than those it names? */
+static bool is_named(struct fit *fit, const struct schema_node *node,
+                     const struct ng_value *member, unsigned depth)
+{
+    static const enum schema_keyword in_place[] = {SCHEMA_REF,    SCHEMA_ALL_OF,
+                                                   SCHEMA_ANY_OF, SCHEMA_ONE_OF,
+                                                   SCHEMA_IF,     SCHEMA_DEPENDENT_SCHEMAS};
+    if (node == NULL || !may_go_on(fit, depth)) {
+        return false;
+    }
+    const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
+    bool named = named_node(fit, node, member) != NULL || (rest != NULL && !is_false(rest));
+    for (size_t i = 0; i < NG_COUNT(in_place) && !named; i++) {
+        const struct schema_rule *rule = node->by_keyword[in_place[i]];
+        if (rule == NULL) {
+            continue;
+        }
+        named = is_named(fit, rule->node, member, depth + 1) ||
+                is_named(fit, rule->then_node, member, depth + 1) ||
+                is_named(fit, rule->else_node, member, depth + 1);
+        for (size_t j = 0; j < rule->count && !named; j++) {
+            named = is_named(fit, rule->entries[j].node, member, depth + 1);
+        }
+    }
+    return named;
+}
+
+/* The schema of a member: by its name, or that of all the others unless that is `false`. NULL:
+ * none. */
+static const struct schema_node *member_node(struct fit *fit, const struct schema_node *node,
+                                             const struct ng_value *member)
+{
+    const struct schema_node *named = named_node(fit, node, member);
+    const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
+    if (rest == NULL) {
+        rest = node->by_keyword[SCHEMA_UNEVALUATED_PROPERTIES];
+    }
+    if (named != NULL || rest == NULL || is_false(rest)) {
+        return named;
+    }
+    bool is_left =
+        rest->keyword == SCHEMA_ADDITIONAL_PROPERTIES || !is_named(fit, node, member, 0);
+    return is_left ? rest->node : NULL;
+}
+
 static void drop(struct fit *fit, struct ng_value *object, struct ng_value **at)
 {
     *at = (*at)->next;
@@ -131,20 +191,17 @@ static void drop(struct fit *fit, struct ng_value *object, struct ng_value **at)
 static void fit_members(struct fit *fit, const struct schema_node *node,
                         struct ng_value *object, unsigned depth)
 {
-    const struct schema_rule *rest = node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES];
     struct ng_value **at = &object->first;
     while (*at != NULL) {
         struct ng_value *member = *at;
-        const struct schema_node *named = named_node(fit, node, member);
-        if (named != NULL && member->type == NG_TYPE_NULL && !is_required(node, member->key) &&
-            !takes(fit, named, member)) {
+        const struct schema_node *own = member_node(fit, node, member);
+        if (own != NULL && member->type == NG_TYPE_NULL && !is_required(node, member->key) &&
+            !takes(fit, own, member)) {
             drop(fit, object, at);
             continue;
         }
-        if (named != NULL) {
-            fit_value(fit, named, member, depth + 1);
-        } else if (rest != NULL) {
-            fit_value(fit, rest->node, member, depth + 1);
+        if (own != NULL) {
+            fit_value(fit, own, member, depth + 1);
         }
         at = &member->next;
     }
@@ -190,6 +247,26 @@ static void fit_branches(struct fit *fit, const struct schema_rule *rule,
     }
 }
 
+/* The schemas that the value selects, with its members as they are by now. */
+static void fit_conditions(struct fit *fit, const struct schema_node *node,
+                           struct ng_value *value, unsigned depth)
+{
+    const struct schema_rule *rule = node->by_keyword[SCHEMA_IF];
+    if (rule != NULL) {
+        const struct schema_node *branch =
+            takes(fit, rule->node, value) ? rule->then_node : rule->else_node;
+        if (branch != NULL) {
+            fit_value(fit, branch, value, depth + 1);
+        }
+    }
+    rule = node->by_keyword[SCHEMA_DEPENDENT_SCHEMAS];
+    for (size_t i = 0; rule != NULL && i < rule->count; i++) {
+        if (json_get_str(value, rule->entries[i].name) != NULL) {
+            fit_value(fit, rule->entries[i].node, value, depth + 1);
+        }
+    }
+}
+
 static void fit_container(struct fit *fit, const struct schema_node *node,
                           struct ng_value *value, unsigned depth)
 {
@@ -208,6 +285,7 @@ static void fit_container(struct fit *fit, const struct schema_node *node,
         fit_items(fit, node, value, depth);
     }
     fit->level--;
+    fit_conditions(fit, node, value, depth);
     for (size_t i = 0; i < NG_COUNT(branches); i++) {
         if (node->by_keyword[branches[i]] != NULL) {
             fit_branches(fit, node->by_keyword[branches[i]], value, depth);
@@ -219,7 +297,7 @@ static void fit_value(struct fit *fit, const struct schema_node *node, struct ng
                       unsigned depth)
 {
     bool had_changed = fit->changed;
-    if (depth >= SCHEMA_DEPTH_MAX || fit->checker.rc != NG_OK) {
+    if (!may_go_on(fit, depth)) {
         return;
     }
     if (value->type == NG_TYPE_STRING) {
@@ -239,42 +317,38 @@ static void fit_value(struct fit *fit, const struct schema_node *node, struct ng
 
 /* ---- members that clients add ---- */
 
-/* Does any schema in place name the member? */
-static bool is_named(struct fit *fit, const struct schema_node *node,
-                     const struct ng_value *member, unsigned depth)
+/* Does it refuse members that it does not name? */
+static bool is_closed(struct fit *fit, const struct schema_node *node, unsigned depth)
 {
     static const enum schema_keyword in_place[] = {SCHEMA_REF, SCHEMA_ALL_OF, SCHEMA_ANY_OF,
-                                                   SCHEMA_ONE_OF, SCHEMA_IF};
-    if (node == NULL || depth >= SCHEMA_DEPTH_MAX) {
+                                                   SCHEMA_ONE_OF};
+    if (node == NULL || !may_go_on(fit, depth)) {
         return false;
     }
-    bool named = named_node(fit, node, member) != NULL;
-    for (size_t i = 0; i < NG_COUNT(in_place) && !named; i++) {
+    bool closed = is_false(node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES]) ||
+                  is_false(node->by_keyword[SCHEMA_UNEVALUATED_PROPERTIES]);
+    for (size_t i = 0; i < NG_COUNT(in_place) && !closed; i++) {
         const struct schema_rule *rule = node->by_keyword[in_place[i]];
-        if (rule == NULL) {
-            continue;
+        bool any = false;
+        bool all = true;
+        for (size_t j = 0; rule != NULL && j < rule->count; j++) {
+            bool branch = is_closed(fit, rule->entries[j].node, depth + 1);
+            any = any || branch;
+            all = all && branch;
         }
-        named = is_named(fit, rule->node, member, depth + 1) ||
-                is_named(fit, rule->then_node, member, depth + 1) ||
-                is_named(fit, rule->else_node, member, depth + 1);
-        for (size_t j = 0; j < rule->count && !named; j++) {
-            named = is_named(fit, rule->entries[j].node, member, depth + 1);
+        if (rule != NULL) {
+            closed = is_closed(fit, rule->node, depth + 1) ||
+                     (any && (all || in_place[i] == SCHEMA_ALL_OF));
         }
     }
-    return named;
-}
-
-static bool is_false(const struct schema_rule *rule)
-{
-    return rule != NULL && rule->node->value->type == NG_TYPE_FALSE;
+    return closed;
 }
 
 static void drop_ignored(struct fit *fit, const struct schema_node *node,
                          struct ng_value *object)
 {
     struct ng_value **at = &object->first;
-    if (!is_false(node->by_keyword[SCHEMA_ADDITIONAL_PROPERTIES]) &&
-        !is_false(node->by_keyword[SCHEMA_UNEVALUATED_PROPERTIES])) {
+    if (!is_closed(fit, node, 0)) {
         return; /* it takes members of any name */
     }
     while (*at != NULL) {
@@ -282,7 +356,7 @@ static void drop_ignored(struct fit *fit, const struct schema_node *node,
         for (size_t i = 0; i < fit->leniency->ignored_count && !ignored; i++) {
             ignored = str_equal(fit->leniency->ignored[i], (*at)->key);
         }
-        if (ignored && !is_named(fit, node, *at, 0)) {
+        if (ignored && !is_named(fit, node, *at, 0) && fit->checker.rc == NG_OK) {
             drop(fit, object, at);
         } else {
             at = &(*at)->next;

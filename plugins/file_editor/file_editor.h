@@ -76,8 +76,11 @@ bool editor_is_crlf(struct ng_str text, size_t at);
  * `like`, or `crlf` if it has no lines. {NULL, 0}: out of memory. */
 struct ng_str editor_with_ends(struct ng_call *call, struct ng_str text, struct ng_str like,
                                bool crlf);
-/* True if the text has lines, and each CR and each LF is part of a CRLF. */
+/* True if the text has lines, and each LF is part of a CRLF. A CR alone ends no line. */
 bool editor_all_crlf(struct ng_str text);
+/* `text` with CRLF for each LF, also behind a CR: the inverse of editor_folded(). {NULL, 0}:
+ * out of memory. */
+struct ng_str editor_with_crlf(struct ng_call *call, struct ng_str text);
 /* The text for a search: `text` itself, or a copy with LF for CRLF if the needle has several
  * lines without CR. {NULL, 0}: out of memory. */
 struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_str needle);

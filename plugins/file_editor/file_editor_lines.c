@@ -65,7 +65,20 @@ bool editor_all_crlf(struct ng_str text)
          at = str_find(text, ng_str_of("\r\n"), at + 2)) {
         lines++;
     }
-    return lines > 0 && editor_count(text, '\n') == lines && editor_count(text, '\r') == lines;
+    return lines > 0 && editor_count(text, '\n') == lines;
+}
+
+struct ng_str editor_with_crlf(struct ng_call *call, struct ng_str text)
+{
+    char *made = ng_alloc(call, text.len + editor_count(text, '\n') + 1);
+    size_t len = 0;
+    for (size_t i = 0; made != NULL && i < text.len; i++) {
+        if (text.data[i] == '\n') {
+            made[len++] = '\r';
+        }
+        made[len++] = text.data[i];
+    }
+    return str_make(made, len);
 }
 
 struct ng_str editor_folded(struct ng_call *call, struct ng_str text, struct ng_str needle)

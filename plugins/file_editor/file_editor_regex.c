@@ -332,7 +332,7 @@ static int regex_finish(struct regex *regex, struct ng_str bom, struct ng_draft 
     struct ng_str out = str_or(buf_str(&regex->out), ng_str_of(""));
     struct ng_str made = out;
     if (regex->folded) {
-        made = editor_with_ends(call, out, str_make(NULL, 0), true);
+        made = editor_with_crlf(call, out);
     }
     if (made.data == NULL) {
         return regex_fail_memory(regex);

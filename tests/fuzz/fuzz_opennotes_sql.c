@@ -17,10 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char tables[] =
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, path TEXT UNIQUE, title, created, modified,"
-    " size, words, front);"
+    " size, words, front, front_error);"
     "CREATE TABLE bodies(note INTEGER PRIMARY KEY, content);CREATE TABLE tags(note, tag);"
     "INSERT INTO notes "
-    "VALUES(1,'a.md','A',1,2,3,4,'{\"k\":[1]}'),(2,'b/c.md',NULL,1,2,3,4,'{}');"
+    "VALUES(1,'a.md','A',1,2,3,4,'{\"k\":[1]}',NULL),(2,'b/c.md',NULL,1,2,3,4,'{}','x');"
     "INSERT INTO bodies VALUES(1,'# A\n[b](b/c.md) [[x]]\n- [ ] t\n'),(2,'text');"
     "INSERT INTO tags VALUES(1,'x');";
 

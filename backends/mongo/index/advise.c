@@ -67,16 +67,18 @@ static void advise_rights(const struct mongo *db, const bson_t *status, ng_findi
     }
 }
 
-/* Asked as a user may who only has `readWrite` on the database: config.collections is for
- * administrators. True also where the server does not say. */
+/* By collStats, which `readWrite` includes: config.collections needs an administrator's rights.
+ * True also where even that is not allowed, as the answer is then unknown. */
 static bool is_sharded(struct mongo *db, const char *collection)
 {
     struct fault fault;
     bson_t stats;
-    bool sharded = true;
+    bool sharded;
     if (op_command(db, NULL, db->database, bson_of("collStats:t", collection), &stats,
                    &fault)) {
         sharded = member_bool(&stats, "sharded");
+    } else { /* a collection that is not there yet is an error of some servers */
+        sharded = fault.code == SERVER_UNAUTHORIZED;
     }
     bson_destroy(&stats);
     return sharded;

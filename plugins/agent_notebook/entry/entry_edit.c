@@ -212,8 +212,30 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
     return rc;
 }
 
-/* On a line of its own. Only the new text is scanned, so that the cost of an append depends on
- * its own length. */
+/* Does the last line end of the text have a CR? */
+static bool ends_dos(struct ng_str text)
+{
+    const char *line = text.len > 0 ? memrchr(text.data, '\n', text.len) : NULL;
+    return line != NULL && line > text.data && line[-1] == '\r';
+}
+
+/* The text with CRLF for LF. Call memory; {NULL, 0}: out of it. */
+static struct ng_str with_dos(struct ng_call *call, struct ng_str text)
+{
+    char *made = ng_alloc(call, 2 * text.len + 1);
+    size_t len = 0;
+    for (size_t i = 0; made != NULL && i < text.len; i++) {
+        if (text.data[i] == '\n' && (i == 0 || text.data[i - 1] != '\r')) {
+            made[len++] = '\r';
+        }
+        made[len++] = text.data[i];
+    }
+    struct ng_str ret = {made, len};
+    return ret;
+}
+
+/* On a line of its own, with the line ends of the text. Only the new text is scanned, so that
+ * the cost of an append depends on its own length. */
 static int edit_append(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
                        struct ng_draft *next)
 {
@@ -221,6 +243,12 @@ static int edit_append(struct ng_call *call, struct ng_str present, struct entry
     bool open = present.len > 0 && present.data[present.len - 1] != '\n';
     if (open && more.len > 0 && more.data[0] != '\n') {
         more = entry_join(call, (struct ng_str[]){ng_str_of("\n"), more}, 2);
+    }
+    if (ends_dos(present)) {
+        more = with_dos(call, more);
+        if (more.data == NULL) {
+            return entry_no_memory(call);
+        }
     }
     bool rescan = entry_may_head(more);
     draft->bytes = (uint64_t)present.len + more.len;
@@ -343,6 +371,24 @@ static int edit_section_again(struct ng_call *call, const struct entry_draft *dr
     return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
 }
 
+/* Takes the section's own heading away from the beginning of its new text, as it stays anyway.
+ * Blank lines below it replace the ones that are there. */
+static struct ng_str without_heading(struct ng_str content, const struct entry_section *section,
+                                     struct edit_cut *cut)
+{
+    struct entry_section own;
+    if (!entry_find_section(content, section->heading.text, &own) ||
+        own.heading.level != section->heading.level || own.heading.at != blank_head(content)) {
+        return content;
+    }
+    content.data += own.heading.body;
+    content.len -= own.heading.body;
+    if (content.len > 0 && blank_head(content) > 0) {
+        cut->before.len = section->heading.body;
+    }
+    return content;
+}
+
 static int edit_section(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
                         struct ng_draft *next)
 {
@@ -357,6 +403,13 @@ static int edit_section(struct ng_call *call, struct ng_str present, struct entr
         return edit_section_again(call, draft, present, &section);
     }
     edit_cut(present, &section, &cut);
+    content = without_heading(content, &section, &cut);
+    if (cut.line_end.len > 1) {
+        content = with_dos(call, content);
+        if (content.data == NULL) {
+            return entry_no_memory(call);
+        }
+    }
     struct buf text;
     buf_init(&text, EDIT_BYTES_MAX);
     edit_join(&text, &cut, content);

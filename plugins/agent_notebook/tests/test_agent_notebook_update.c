@@ -154,6 +154,8 @@ static void test_section_edits(void **state)
                         "A\n=\nnew\n\nB\n=\nb\n");
     expect_section_edit(*state, "# A\\r\\nold\\r\\n# B\\r\\n", "A", "new",
                         "# A\r\nnew\r\n\r\n# B\r\n");
+    expect_section_edit(*state, "# A\\r\\nold\\r\\n# B\\r\\n", "A", "1\\n2\\r\\n3",
+                        "# A\r\n1\r\n2\r\n3\r\n\r\n# B\r\n");
     expect_section_edit(*state, "a\\nb\\n=\\nold\\n", "a b", "new", "a\nb\n=\nnew\n");
     expect_section_edit(*state, "# \\u00dcber\\nx\\n", "\\u00dcber", "y",
                         "# \xc3\x9c"
@@ -165,6 +167,28 @@ static void test_section_edits(void **state)
               "SECTION_NOT_FOUND", 404);
     assert_string_equal(at(none.details, "headings"), "[\"A\"]");
     answer_free(&none);
+}
+
+/* A content that begins with the heading of its section leaves it once. */
+static void test_own_heading_stays_once(void **state)
+{
+    static const char page[] = "# T\\n\\n## Tasks\\n\\n- old\\n\\n## Next\\n";
+    expect_section_edit(*state, page, "Tasks", "## Tasks\\n\\n- new",
+                        "# T\n\n## Tasks\n\n- new\n\n## Next\n");
+    expect_section_edit(*state, page, "Tasks", "\\n## Tasks ##\\n- new\\n",
+                        "# T\n\n## Tasks\n\n- new\n\n## Next\n");
+    expect_section_edit(*state, page, "## Tasks", "Tasks\\n-----\\n- new\\n",
+                        "# T\n\n## Tasks\n\n- new\n\n## Next\n");
+    expect_section_edit(*state, "# A\\nold\\n\\n# B\\n", "A", "# A", "# A\n\n# B\n");
+    expect_section_edit(*state, "# A\\r\\nold", "A", "# A\\n\\nnew", "# A\r\n\r\nnew");
+    expect_section_edit(*state, "# A", "A", "# A\\nnew", "# A\nnew");
+    /* Another level, another text, or not at the beginning: it is content. */
+    expect_section_edit(*state, page, "Tasks", "### Tasks\\n- new",
+                        "# T\n\n## Tasks\n\n### Tasks\n- new\n\n## Next\n");
+    expect_section_edit(*state, page, "Tasks", "## Other\\n- new",
+                        "# T\n\n## Tasks\n\n## Other\n- new\n\n## Next\n");
+    expect_section_edit(*state, page, "Tasks", "- new\\n\\n## Tasks",
+                        "# T\n\n## Tasks\n\n- new\n\n## Tasks\n\n## Next\n");
 }
 
 static void test_a_section_that_is_there_twice(void **state)
@@ -247,6 +271,21 @@ static void test_append_begins_a_line(void **state)
     expect_member(*state, &page, "", "sections.0.heading", "Head");
     update(*state, &page, ",\"append\":\"below\"");
     expect_member(*state, &page, "", "sections.0.content", "below");
+}
+
+/* With the line ends of the entry. */
+static void test_append_to_dos_lines(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"a\\r\\nb\"");
+    update(*state, &page, ",\"append\":\"c\\nd\\n\"");
+    expect_content(*state, &page, "a\r\nb\r\nc\r\nd\r\n");
+    update(*state, &page, ",\"append\":\"e\\r\\n# F\\n\"");
+    expect_content(*state, &page, "a\r\nb\r\nc\r\nd\r\ne\r\n# F\r\n");
+    expect_member(*state, &page, "", "sections.0.heading", "F");
+    expect_member(*state, &page, "", "metadata.word_count", "7");
+    page = make(*state, "pages", "\"title\":\"U\",\"content\":\"a\\r\\nb\\n\"");
+    update(*state, &page, ",\"append\":\"c\\nd\"");
+    expect_content(*state, &page, "a\r\nb\nc\nd");
 }
 
 static void test_sections_follow(void **state)
@@ -430,14 +469,15 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_update_members),        WITH(test_update_by_another),
-        WITH(test_expected_version),      WITH(test_edits),
-        WITH(test_edits_all_or_none),     WITH(test_one_kind_of_edit),
-        WITH(test_section_edits),         WITH(test_a_section_that_is_there_twice),
-        WITH(test_a_heading_of_spaces),   WITH(test_titles_count_characters),
-        WITH(test_append_begins_a_line),  WITH(test_sections_follow),
-        WITH(test_sections_have_content), WITH(test_sections_of_a_long_page),
-        WITH(test_a_title_is_given),      WITH_SQLITE(test_no_update_is_lost),
+        WITH(test_update_members),         WITH(test_update_by_another),
+        WITH(test_expected_version),       WITH(test_edits),
+        WITH(test_edits_all_or_none),      WITH(test_one_kind_of_edit),
+        WITH(test_section_edits),          WITH(test_a_section_that_is_there_twice),
+        WITH(test_a_heading_of_spaces),    WITH(test_titles_count_characters),
+        WITH(test_append_begins_a_line),   WITH(test_append_to_dos_lines),
+        WITH(test_own_heading_stays_once), WITH(test_sections_follow),
+        WITH(test_sections_have_content),  WITH(test_sections_of_a_long_page),
+        WITH(test_a_title_is_given),       WITH_SQLITE(test_no_update_is_lost),
         WITH_SQLITE(test_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,11 +40,12 @@ void kernel_keep_displays(struct kernel *kernel, const struct run_cell *cell)
         memcpy(place->handle, cell->handle, sizeof(place->handle));
         place->ordinal = outputs_ordinal(&cell->outputs, i);
         place->bytes = output->text.len + output->metadata.len;
-        place->rest = cell->outputs.cap - cell->outputs.bytes;
+        place->rest = cell->outputs.cap;
     }
 }
 
-/* Charges the update to the quota of its cell. False: over the quota, the display stays. */
+/* Charges the update to the quota of its cell, which is for what comes after its run: nothing
+ * of the file goes for it. False: over the quota, the display stays. */
 static bool has_room(struct kernel *kernel, struct display_place *place, size_t bytes)
 {
     if (bytes > place->bytes && bytes - place->bytes > place->rest) {

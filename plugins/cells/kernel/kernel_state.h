@@ -90,7 +90,7 @@ struct display_place {
     char handle[NB_ID_MAX + 16];
     size_t ordinal;
     size_t bytes; /* size of this output */
-    size_t rest;  /* remaining quota of its cell */
+    size_t rest;  /* remaining quota of its cell for updates after its run */
 };
 
 #define DISPLAY_PLACES_MAX 1024

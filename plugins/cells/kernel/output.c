@@ -162,17 +162,10 @@ static struct ng_str object_of(struct ng_str content, const char *name)
     return value_or(content, nb_member(content, whole_of(content), name), '{', "{}");
 }
 
-static void add_display(struct outputs *outputs, enum output_kind kind, struct ng_str content)
+static void add_display_of(struct outputs *outputs, enum output_kind kind,
+                           struct ng_str content, struct ng_str data, struct ng_str metadata)
 {
-    struct ng_str data = object_of(content, "data");
-    struct ng_str metadata = object_of(content, "metadata");
     struct nb_span count = nb_member(content, whole_of(content), "execution_count");
-    size_t kept_max = kind == OUTPUT_RESULT ? outputs->cap : 0;
-    size_t bytes = data.len + metadata.len;
-    if (bytes > kept_max && !outputs_has_room(outputs, bytes)) {
-        add_note(outputs, bytes);
-        return;
-    }
     struct output *output = output_add(outputs, kind);
     if (output == NULL) {
         return;
@@ -183,7 +176,65 @@ static void add_display(struct outputs *outputs, enum output_kind kind, struct n
     if (!nb_integer(content, count, &output->count)) {
         output->count = -1;
     }
-    output_added(outputs, output, kept_max);
+    output_added(outputs, output, kind == OUTPUT_RESULT ? outputs->cap : 0);
+}
+
+/* A display that is larger than `max` as its text/plain, cut in its middle, to half of `max`:
+ * escapes may be at its ends. Returns the bytes of what it has beside that, or SIZE_MAX: no
+ * text, or too large even so. */
+static size_t cut_display(const struct outputs *outputs, struct ng_str data, size_t max,
+                          struct nb_text *ret)
+{
+    struct nb_span plain = nb_member(data, whole_of(data), "text/plain");
+    struct nb_text text = {0};
+    struct nb_text cut = {0};
+    if (plain.len == 0 || !nb_decode_lines(&text, data, plain) || text.failed) {
+        nb_text_done(&text);
+        return SIZE_MAX;
+    }
+    size_t part = plain.len / size_max(text.len, 1) + 1;
+    output_cut_text(&cut, nb_text_str(&text), max / 2 / part, outputs->cap);
+    nb_add_word(ret, "{\"text/plain\":");
+    nb_encode(ret, nb_text_str(&cut), false);
+    nb_add_word(ret, "}");
+    ret->failed |= cut.failed;
+    nb_text_done(&cut);
+    nb_text_done(&text);
+    if (ret->failed || ret->len + strlen("{}") > max) {
+        return SIZE_MAX;
+    }
+    struct nb_walk walk = nb_walk_into(data, whole_of(data));
+    struct nb_span name;
+    struct nb_span value;
+    size_t rest = 0;
+    while (nb_walk_member(&walk, &name, &value)) {
+        rest += value.at != plain.at ? name.len + value.len : 0;
+    }
+    return rest;
+}
+
+static void add_display(struct outputs *outputs, enum output_kind kind, struct ng_str content)
+{
+    struct ng_str data = object_of(content, "data");
+    struct ng_str metadata = object_of(content, "metadata");
+    size_t bytes = data.len + metadata.len;
+    bool is_result = kind == OUTPUT_RESULT;
+    if ((is_result && bytes <= outputs->cap) || outputs_has_room(outputs, bytes)) {
+        add_display_of(outputs, kind, content, data, metadata);
+        return;
+    }
+    struct nb_text cut = {0};
+    size_t most = outputs->cap - (is_result ? 0 : outputs->cap / OUTPUT_HEAD_PART);
+    size_t rest = cut_display(outputs, data, most, &cut);
+    if (rest != SIZE_MAX) {
+        add_display_of(outputs, kind, content, nb_text_str(&cut), ng_str_of("{}"));
+    } else {
+        rest = bytes;
+    }
+    if (rest > 0) {
+        add_note(outputs, rest);
+    }
+    nb_text_done(&cut);
 }
 
 /* A decoded member of an error's content: a text, or a list of texts. */
@@ -261,6 +312,23 @@ static void take_stream(struct outputs *outputs, struct ng_str content)
     nb_text_done(&text);
 }
 
+/* May it be so large? What is older goes for it, unless it is in the beginning. */
+static bool display_may_be(struct outputs *outputs, struct output *output, size_t bytes)
+{
+    size_t before = output_bytes(output);
+    size_t used = output->kept ? before : outputs->bytes;
+    if (bytes <= before || bytes - before <= outputs->cap - size_min(outputs->cap, used)) {
+        return true;
+    }
+    if (output->kept || bytes > outputs->cap) {
+        return false;
+    }
+    if (!outputs->is_cut || output >= outputs->items + outputs->head) {
+        return outputs_has_room(outputs, bytes);
+    }
+    return outputs_keep(outputs, output);
+}
+
 static void update_displays(struct outputs *outputs, struct ng_str content)
 {
     char id[OUTPUT_DISPLAY_ID_MAX + 1];
@@ -274,18 +342,19 @@ static void update_displays(struct outputs *outputs, struct ng_str content)
         struct ng_str metadata = object_of(content, "metadata");
         size_t before = output_bytes(output);
         size_t late = data.len + metadata.len;
-        size_t *total = output->kept ? &outputs->kept_bytes : &outputs->bytes;
-        size_t room = outputs->cap - size_min(outputs->cap, output->kept ? before : *total);
-        if (late > before && late - before > room) {
+        if (!display_may_be(outputs, output, late)) {
             outputs->dropped += late;
             continue;
         }
+        size_t *total = output->kept ? &outputs->kept_bytes : &outputs->bytes;
         *total = *total - before + late;
+        output->updated = true;
         output_done(output);
         nb_add_str(&output->text, data);
         nb_add_str(&output->metadata, metadata);
         outputs->failed |= output->text.failed || output->metadata.failed;
     }
+    outputs_limit(outputs);
 }
 
 bool outputs_take(struct outputs *outputs, const struct wire_message *message)

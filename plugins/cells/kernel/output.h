@@ -14,8 +14,8 @@
 /* Outputs of one cell, and room for those that come when there are so many. */
 #define OUTPUTS_MAX 10000
 #define OUTPUTS_ROOM (OUTPUTS_MAX + 2)
-/* Values and errors of one cell that do not count against its limit: each may be as large as
- * that, an error of OUTPUT_ERROR_MAX in any case. Further ones count. */
+/* Values, errors and updated displays of one cell that do not count against its limit: each may
+ * be as large as that, an error of OUTPUT_ERROR_MAX in any case. Further ones count. */
 #define OUTPUTS_KEPT_MAX 8
 #define OUTPUT_ERROR_MAX ((size_t)16 * 1024)
 #define OUTPUT_DISPLAY_ID_MAX 256
@@ -35,7 +35,8 @@ struct output {
     struct nb_text metadata; /* of displays: an object */
     int64_t count;           /* of results: execution_count, or -1 */
     char display_id[OUTPUT_DISPLAY_ID_MAX + 1]; /* "": none */
-    bool kept;                                  /* a value or an error: it does not count */
+    bool kept;    /* a value, an error or an updated display: it does not count */
+    bool updated; /* by update_display_data */
     /* Of streams: up to `final` no later text changes what is shown, and up to `settled` there
      * is no overwritten text (screen_settle()). */
     size_t final, settled;

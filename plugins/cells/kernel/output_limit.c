@@ -160,8 +160,21 @@ static void count_dropped(struct outputs *outputs, size_t bytes)
     outputs->dropped += bytes;
 }
 
-/* Drops outputs behind the beginning. A value or an error that stands there joins the
- * beginning. */
+bool outputs_keep(struct outputs *outputs, struct output *output)
+{
+    size_t bytes = output_bytes(output);
+    if (outputs->kept >= OUTPUTS_KEPT_MAX / 2) {
+        return false;
+    }
+    output->kept = true;
+    outputs->kept++;
+    outputs->kept_bytes += bytes;
+    outputs->bytes -= bytes;
+    return true;
+}
+
+/* Drops outputs behind the beginning. A value, an error or an updated display that stands there
+ * joins the beginning. */
 static void drop_oldest(struct outputs *outputs, size_t max_bytes, size_t max_count)
 {
     size_t first = outputs->head;
@@ -173,7 +186,7 @@ static void drop_oldest(struct outputs *outputs, size_t max_bytes, size_t max_co
         if (over == 0 && outputs->count - gone <= max_count) {
             break;
         }
-        if (output->kept) {
+        if (output->kept || (output->updated && outputs_keep(outputs, output))) {
             outputs->items[outputs->head++] = *output;
         } else if (is_stream(output) && over < bytes && outputs->count - gone <= max_count) {
             size_t front = front_of_tail(nb_text_str(&output->text), over,

@@ -24,6 +24,9 @@ void output_done(struct output *output);
 void outputs_limit(struct outputs *outputs);
 /* Could an output of this size be kept, if others go for it? */
 bool outputs_has_room(const struct outputs *outputs, size_t bytes);
+/* An updated display, which counts, counts no longer, so that its last state is there. False:
+ * there are so many already; half of OUTPUTS_KEPT_MAX is for values and errors. */
+bool outputs_keep(struct outputs *outputs, struct output *output);
 /* Appends at most about `max` bytes of the text, cut in its middle with a note. */
 void output_cut_text(struct nb_text *out, struct ng_str text, size_t max, size_t cap);
 /* Appends the note that so many bytes are missing. */

@@ -264,6 +264,42 @@ static void test_update_of_a_display_before_the_first_cell(void **state)
     close_bench(&bench);
 }
 
+/* A bar of a cell that has used its limit: its last state is there after the run, too. */
+static void test_a_bar_at_the_limit(void **state)
+{
+    struct bench bench = {.kernel.kernels = &bench.kernels};
+    struct run *run = new_run(&bench, "a", NULL);
+    char content[1200];
+    (void)state;
+    begin(&bench, run, "id-a");
+    struct wire_message message = {
+        .type = ng_str_of("display_data"),
+        .parent_id = ng_str_of("id-a"),
+        .content = ng_str_of("{\"data\":{},\"transient\":{\"display_id\":\"d\"}}")};
+    kernel_take_output(&bench.kernel, &message);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(content, 100, "%098d", i);
+        print_line(&bench, "id-a", content);
+    }
+    kernel_cell_over(&bench.kernel, CELL_OK);
+    free_run(&bench, run);
+    static const int digits[] = {100, 900, 1001, 1};
+    for (size_t i = 0; i < NG_COUNT(digits); i++) {
+        (void)snprintf(content, sizeof(content),
+                       "{\"data\":{\"a\":\"%0*d\"},\"transient\":{\"display_id\":\"d\"}}",
+                       digits[i], 1);
+        message.type = ng_str_of("update_display_data");
+        message.content = ng_str_of(content);
+        kernel_take_output(&bench.kernel, &message);
+        const struct run_patches *patches = &bench.kernel.late.patches;
+        assert_int_equal(patches->count, 1);
+        if (digits[i] < 1000) { /* else it is larger than the limit and stays as it is */
+            assert_int_equal(patches->items[0].data.len, digits[i] + 8);
+        }
+    }
+    close_bench(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_a_watch),
         cmocka_unit_test(test_a_run_without_an_executed_cell),
         cmocka_unit_test(test_update_of_a_display_before_the_first_cell),
+        cmocka_unit_test(test_a_bar_at_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -326,6 +326,138 @@ static void test_small_limits(void **state)
     }
 }
 
+static void update(struct outputs *outputs, int number, size_t bytes)
+{
+    struct nb_text content = {0};
+    nb_addf(&content,
+            "{\"data\":{\"text/plain\":\"%0*d\"},\"transient\":{\"display_id\":", (int)bytes,
+            number);
+    nb_addf(&content, "\"%d\"}}", number);
+    nb_add(&content, "", 1);
+    take(outputs, "update_display_data", content.data);
+    nb_text_done(&content);
+}
+
+/* The display of that number is there once, with a text of so many bytes. */
+static void expect_display(const struct outputs *outputs, const char *id, size_t bytes)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct output *output = &outputs->items[i];
+        if (strcmp(output->display_id, id) == 0) {
+            assert_int_equal(output->text.len, bytes + strlen("{\"text/plain\":\"\"}"));
+            found++;
+        }
+    }
+    assert_int_equal(found, 1);
+}
+
+/* The last state of a bar is there, however it grows; older lines go for it. */
+static void test_updates_at_the_limit(void **state)
+{
+    (void)state;
+    for (int before = 0; before <= 1000; before += 100) {
+        struct outputs outputs;
+        struct nb_text text = {0};
+        outputs_begin(&outputs, 10 * CAP);
+        for (int i = 0; i < before; i++) {
+            print(&outputs, "", i, 99, "\\n");
+        }
+        show(&outputs, 7, 10);
+        show(&outputs, 8, 10);
+        for (size_t bytes = 100; bytes <= 3000; bytes += 100) {
+            for (int i = 0; i < 10; i++) {
+                print(&outputs, "", i, 99, "\\n");
+            }
+            update(&outputs, 7, bytes);
+            update(&outputs, 8, bytes);
+            assert_true(outputs.bytes <= 10 * CAP);
+            expect_display(&outputs, "7", bytes);
+            expect_display(&outputs, "8", bytes);
+        }
+        print(&outputs, "FINAL ", 1, 1, "\\n");
+        read_text(&outputs, &text);
+        assert_string_equal(text.data + text.len - 9, "FINAL 1\n");
+        nb_text_done(&text);
+        outputs_done(&outputs);
+    }
+}
+
+/* A value of so many units between two words, behind other members. */
+static void give(struct outputs *outputs, const char *type, const char *members,
+                 const char *unit, int units)
+{
+    struct nb_text content = {0};
+    nb_addf(&content, "{\"data\": {%s\"text/plain\": \"begin ", members);
+    for (int i = 0; i < units; i++) {
+        nb_add_word(&content, unit);
+    }
+    nb_add_word(&content, " end\"},\"metadata\":{},\"execution_count\":3}");
+    nb_add(&content, "", 1);
+    take(outputs, type, content.data);
+    nb_text_done(&content);
+}
+
+/* Both ends of a value that is larger than the limit. */
+static void test_a_large_value(void **state)
+{
+    static const char *const types[] = {"execute_result", "display_data"};
+    static const char *const units[] = {"x", "\\n", "\\u0001", "\xe2\x82\xac", "\\u20ac"};
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(types) * NG_COUNT(units); i++) {
+        struct outputs outputs;
+        struct nb_text out = {0};
+        outputs_begin(&outputs, CAP);
+        give(&outputs, types[i % 2], "", units[i / 2], 3 * CAP);
+        assert_int_equal(outputs.count, 1);
+        assert_int_equal(outputs.dropped, 0);
+        assert_true(outputs.items[0].text.len + outputs.items[0].metadata.len <= CAP);
+        outputs_json(&outputs, true, &out);
+        assert_true(nb_check(nb_text_str(&out)));
+        nb_add(&out, "", 1);
+        assert_non_null(strstr(out.data, "\"text/plain\":\"begin "));
+        assert_non_null(strstr(out.data, " end\""));
+        assert_non_null(strstr(out.data, "[notegate: "));
+        nb_text_done(&out);
+        outputs_done(&outputs);
+    }
+}
+
+/* What else it has is named. */
+static void test_a_large_value_with_other_data(void **state)
+{
+    struct outputs outputs;
+    struct nb_text members = {0};
+    struct nb_text out = {0};
+    (void)state;
+    nb_addf(&members, "\"image/png\":\"%0*d\",", 2 * CAP, 0);
+    nb_add(&members, "", 1);
+    outputs_begin(&outputs, CAP);
+    give(&outputs, "execute_result", members.data, "x", 1);
+    assert_int_equal(outputs.count, 2);
+    outputs_json(&outputs, true, &out);
+    nb_add(&out, "", 1);
+    assert_non_null(strstr(out.data, "{\"text/plain\":\"begin x end\"}"));
+    assert_non_null(strstr(out.data, "[notegate: 2013 bytes of output were not kept here"));
+    assert_null(strstr(out.data, "image/png"));
+    /* One without a text is only named. */
+    outputs_done(&outputs);
+    nb_text_done(&out);
+    outputs_begin(&outputs, CAP);
+    members.len -= 2;
+    nb_add_word(&members, "}}");
+    nb_add(&members, "", 1);
+    struct nb_text content = {0};
+    nb_addf(&content, "{\"data\":{%s", members.data);
+    nb_add(&content, "", 1);
+    take(&outputs, "display_data", content.data);
+    assert_int_equal(outputs.count, 1);
+    assert_int_equal(outputs.items[0].kind, OUTPUT_STDERR);
+    nb_text_done(&content);
+    nb_text_done(&members);
+    outputs_done(&outputs);
+}
+
 static void test_an_update_that_is_too_large(void **state)
 {
     struct outputs outputs;
@@ -356,6 +488,9 @@ int main(void)
         cmocka_unit_test(test_displays_at_the_limit),
         cmocka_unit_test(test_many_outputs),
         cmocka_unit_test(test_small_limits),
+        cmocka_unit_test(test_updates_at_the_limit),
+        cmocka_unit_test(test_a_large_value),
+        cmocka_unit_test(test_a_large_value_with_other_data),
         cmocka_unit_test(test_an_update_that_is_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

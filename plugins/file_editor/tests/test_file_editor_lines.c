@@ -121,9 +121,14 @@ static void test_regex(void **state)
         /* A pattern that only fits the bytes means them. */
         {"a\r\nb\r\n", REGEX("@/f", "\\\\r\\\\n", "\\n"), "a\nb\n"},
         {"a\r\nb\r\n", REGEX("@/f", "\\\\x0d", ""), "a\nb\n"},
-        /* Mixed files, and those with CR alone, as they are. */
+        /* A CR alone ends no line, and is kept. */
+        {"a\rb\r\n", REGEX("@/f", "(.+)$", "[$1]"), "[a\rb]\r\n"},
+        {"a\r\r\nb\r\nc", REGEX("@/f", "(.+)$", "[$1]"), "[a\r]\r\n[b]\r\n[c]"},
+        {"a\r\r\nb\r\n", REGEX("@/f", "b", "x\\ny"), "a\r\r\nx\r\ny\r\n"},
+        {"a\rb\r\n", REGEX("@/f", "\\r", ";"), "a;b\r\n"},
+        /* Mixed files as they are. */
         {"a\r\nb\n", REGEX("@/f", "(.+)$", "[$1]"), "[a\r]\n[b]\n"},
-        {"a\rb\r\n", REGEX("@/f", "(.+)$", "[$1]"), "[a\rb\r]\n"},
+        {"a\rb", REGEX("@/f", "(.+)$", "[$1]"), "[a\rb]"},
         {"a\nb\n", REGEX("@/f", "^(.+)\\\\n", "$1\\n\\n"), "a\n\nb\n\n"},
     };
     run(*state, edits, NG_COUNT(edits));

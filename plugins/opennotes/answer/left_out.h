@@ -11,6 +11,8 @@
 #define NOTES_LEFT_OUT_SHOWN 3
 /* Bytes of a shown note; one with a longer path is only counted. */
 #define NOTES_LEFT_OUT_ITEM_MAX ((size_t)1024)
+/* Bytes of the whole member. */
+#define NOTES_LEFT_OUT_BYTES_MAX (NOTES_LEFT_OUT_SHOWN * NOTES_LEFT_OUT_ITEM_MAX + 300)
 
 #define NOTES_SCHEMA_LEFT_OUT                                                                  \
     "{\"type\":\"object\",\"required\":[\"count\",\"reason\",\"notes\"],\"description\":"      \

@@ -5,20 +5,6 @@
 
 #include "index/index.h"
 
-/* Most notebooks have no note whose front matter does not parse. */
-static int find_broken(sqlite3 *db, bool *ret_found)
-{
-    sqlite3_stmt *row = NULL;
-    int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM notes WHERE front_error IS NOT NULL LIMIT 1",
-                                -1, &row, NULL);
-    if (rc == SQLITE_OK) {
-        rc = sqlite3_step(row);
-    }
-    *ret_found = rc == SQLITE_ROW;
-    (void)sqlite3_finalize(row);
-    return notes_done(rc);
-}
-
 /* Copies the values to the end. */
 static bool add_values(struct ng_call *call, const struct notes_filter *from,
                        struct notes_filter *to)
@@ -47,7 +33,7 @@ int notes_filter_left_out(struct ng_call *call, sqlite3 *db, const struct notes_
     int rc = SQLITE_OK;
     *ret_filter = NULL;
     if (filter->doubt.data != NULL) {
-        rc = find_broken(db, &broken);
+        rc = notes_index_has_broken(db, &broken);
     }
     if (rc != SQLITE_OK || !broken) {
         return rc;

@@ -97,6 +97,9 @@ int notes_index_file(struct notes_index *index, struct ng_call *call, sqlite3 *d
 int notes_index_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* Fails with PATH_TRAVERSAL. */
 int notes_index_fail_traversal(struct ng_call *call, struct ng_str path);
+/* Is there a note whose front matter does not parse? Most notebooks have none. An SQLite code.
+ */
+int notes_index_has_broken(sqlite3 *db, bool *ret_found);
 
 /* The whole file below the notebook's root, malloc'd: free() the data. Fails with
  * NOTE_NOT_FOUND. */

@@ -367,3 +367,16 @@ int notes_index_read(struct notes_index *index, struct ng_call *call, struct ng_
     }
     return rc;
 }
+
+int notes_index_has_broken(sqlite3 *db, bool *ret_found)
+{
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM notes WHERE front_error IS NOT NULL LIMIT 1",
+                                -1, &row, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(row);
+    }
+    *ret_found = rc == SQLITE_ROW;
+    (void)sqlite3_finalize(row);
+    return notes_done(rc);
+}

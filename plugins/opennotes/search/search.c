@@ -39,7 +39,9 @@ const char notes_search_params[] =
     "\"query\":{\"type\":\"string\","
     "\"description\":\"Text to search for in note titles and content\"},"
     "\"sql\":{\"type\":\"string\",\"description\":\"Raw SQL query (SELECT/WITH only). "
-    "Use read_markdown('**/*.md') to access notes.\"},"
+    "Use read_markdown('**/*.md') to access notes. Times, date('now') and current_date are "
+    "UTC: "
+    "the days of opennotes_daily are date('now','localtime'), date(modified,'localtime').\"},"
     "\"fuzzy\":{\"type\":\"boolean\",\"default\":false,"
     "\"description\":\"Enable fuzzy matching (typo-tolerant, ranked results)\"},"
     "\"filters\":{\"type\":\"object\",\"description\":\"Conditions on fields\","
@@ -205,12 +207,16 @@ static int search_notes(struct notes_search *search, bool fuzzy)
 
 static int search_sql(struct notes_search *search, struct opennotes *self, struct ng_str text)
 {
-    const struct notes_sql sql = {
-        .text = text, .timeout_ms = self->query_timeout_ms, .running = &self->sql_running};
+    struct notes_left_out left = {.count = 0};
+    const struct notes_sql sql = {.text = text,
+                                  .timeout_ms = self->query_timeout_ms,
+                                  .running = &self->sql_running,
+                                  .left_out = &left};
     write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
     int rc =
         notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);
     notes_answer_list_end(&search->answer);
+    notes_left_out_end(&left, &search->answer);
     return rc;
 }
 

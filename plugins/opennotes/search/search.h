@@ -36,6 +36,7 @@ struct notes_search {
     struct notes_needle *needles[NOTES_FUZZY_WORDS_MAX]; /* of the words, on the board */
     size_t word_count;
     struct notes_forms forms[NOTES_FUZZY_WORDS_MAX]; /* of the words */
+    size_t compared;                                 /* words of hits, one by one */
     struct ng_str
         grams; /* trigrams of any of the words and forms; {NULL, 0}: all notes may have one */
 };

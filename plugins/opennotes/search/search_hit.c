@@ -8,7 +8,9 @@
 #define EXCERPT_BYTES 200 /* at most */
 #define BEFORE_BYTES 70   /* of them before the hit */
 #define WORD_BYTES 40     /* largest shift of a border to a word boundary */
-#define WORDS_LOOKED_AT 100000
+/* Words that are compared, which is slow: of one note, and of all notes of an answer. */
+#define WORDS_OF_NOTE 100000
+#define WORDS_OF_ANSWER 1000000
 
 /* A note's text and its folded form. Both have the same lines. */
 struct body {
@@ -37,8 +39,9 @@ static bool is_similar(const struct wanted *wanted, struct ng_str word, size_t l
 }
 
 /* The first word that is similar to one of the query. */
-static size_t find_similar(const struct notes_search *search, struct ng_str folded)
+static size_t find_similar(struct notes_search *search, struct ng_str folded)
 {
+    size_t most = size_min(WORDS_OF_NOTE, WORDS_OF_ANSWER - search->compared);
     struct wanted wanted[NOTES_FUZZY_WORDS_MAX];
     struct ng_str word;
     size_t letters = 0;
@@ -48,8 +51,8 @@ static size_t find_similar(const struct notes_search *search, struct ng_str fold
         wanted[k].letters = notes_fuzzy_letters(search->words[k]);
         wanted[k].edits = notes_fuzzy_edits(wanted[k].letters);
     }
-    for (size_t i = 0; i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
-         i++) {
+    for (size_t i = 0; i < most && notes_word_next(folded, &at, &word, &letters); i++) {
+        search->compared++;
         for (size_t k = 0; k < search->word_count; k++) {
             if (is_similar(&wanted[k], word, letters)) {
                 return (size_t)(word.data - folded.data);
@@ -59,39 +62,47 @@ static size_t find_similar(const struct notes_search *search, struct ng_str fold
     return SIZE_MAX;
 }
 
-static bool is_form(const struct notes_search *search, struct ng_str word)
+/* The first place of `form` as a whole word, before `end`. */
+static size_t find_word(struct ng_str folded, struct ng_str form, size_t end)
 {
-    for (size_t k = 0; k < search->word_count; k++) {
-        for (size_t i = 0; i < search->forms[k].count; i++) {
-            if (str_equal(search->forms[k].words[i], word)) {
-                return true;
+    struct ng_str text = str_make(folded.data, end);
+    size_t at = str_find(text, form, 0);
+    while (at != SIZE_MAX) {
+        struct ng_str word = {NULL, 0};
+        size_t letters = 0;
+        size_t from = at;
+        while (from > 0 && (at - from < WORD_BYTES || !utf8_is_start(folded.data[from])) &&
+               !notes_is_space(folded.data[from - 1])) {
+            from--;
+        }
+        while (from <= at && notes_word_next(folded, &from, &word, &letters)) {
+            if (word.data == folded.data + at && word.len == form.len) {
+                return at;
             }
         }
+        at = str_find(text, form, at + 1);
     }
-    return false;
+    return SIZE_MAX;
 }
 
 /* The first word that is another form of one of the query. */
 static size_t find_form(const struct notes_search *search, struct ng_str folded)
 {
-    struct ng_str word;
-    size_t letters = 0;
-    size_t at = 0;
-    size_t forms = 0;
+    size_t first = SIZE_MAX;
     for (size_t k = 0; k < search->word_count; k++) {
-        forms += search->forms[k].count;
-    }
-    for (size_t i = 0;
-         forms > 0 && i < WORDS_LOOKED_AT && notes_word_next(folded, &at, &word, &letters);
-         i++) {
-        if (is_form(search, word)) {
-            return (size_t)(word.data - folded.data);
+        for (size_t i = 0; i < search->forms[k].count; i++) {
+            struct ng_str form = search->forms[k].words[i];
+            size_t end = folded.len;
+            if (first != SIZE_MAX) {
+                end = size_min(first + form.len, folded.len);
+            }
+            first = size_min(find_word(folded, form, end), first);
         }
     }
-    return SIZE_MAX;
+    return first;
 }
 
-static size_t find_hit(const struct notes_search *search, struct ng_str folded)
+static size_t find_hit(struct notes_search *search, struct ng_str folded)
 {
     size_t first = str_find(folded, search->folded, 0);
     if (search->word_count == 0 || first != SIZE_MAX) {

@@ -233,6 +233,7 @@ static int run_rows(struct ng_call *call, struct notes_sql_guard *guard,
                                 .data,
                             ng_str_of("Select fewer or shorter columns, or add LIMIT"));
         }
+        notes_sql_broken_row(guard, statement);
         if (rows++ >= answer->offset && notes_answer_more(answer)) {
             notes_sql_row(notes_answer_item(answer), statement, &names);
             (void)notes_answer_add(answer);
@@ -258,8 +259,15 @@ int notes_sql_run(struct ng_call *call, sqlite3 *index, const struct notes_sql *
     if (rc == NG_OK) {
         rc = bind_params(call, sql, statement);
     }
+    if (rc == NG_OK && notes_sql_broken_begin(&guard, sql, answer) != SQLITE_OK) {
+        rc = notes_fail_memory(call);
+    }
     if (rc == NG_OK) {
         rc = run_rows(call, &guard, sql, statement, answer, ret_total);
+    }
+    if (rc == NG_OK && sql->left_out != NULL &&
+        notes_sql_broken_end(&guard, sql->left_out) != SQLITE_OK) {
+        rc = notes_fail_memory(call);
     }
     (void)sqlite3_finalize(statement);
     notes_sql_guard_close(&guard);

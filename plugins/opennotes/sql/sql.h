@@ -20,6 +20,8 @@ struct notes_sql_param {
     bool is_number; /* bound as a number where the text is one */
 };
 
+struct notes_left_out;
+
 struct notes_sql {
     struct ng_str text;
     int64_t timeout_ms; /* opennotes.query_timeout */
@@ -28,6 +30,7 @@ struct notes_sql {
     _Atomic uint32_t *running; /* statements: SQLite counts the memory of all; NULL: alone */
     const struct notes_sql_param *params;
     size_t param_count;
+    struct notes_left_out *left_out; /* gets the notes that may be left out; NULL: none */
 };
 
 /*

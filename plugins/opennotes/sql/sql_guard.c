@@ -248,6 +248,7 @@ void notes_sql_guard_close(struct notes_sql_guard *guard)
 {
     (void)sqlite3_close_v2(guard->db);
     guard->db = NULL;
+    notes_sql_broken_done(guard);
     if (guard->running != NULL) {
         atomic_fetch_sub(guard->running, 1);
     }

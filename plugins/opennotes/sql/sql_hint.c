@@ -56,7 +56,7 @@ static const struct spelling spellings[] = {
     {"concat_ws(", "Use x || ', ' || y"},
     {"strlen(", "Use length(CAST(x AS BLOB))"},
     {"now(", "Use datetime('now')"},
-    {"today(", "Use date('now')"},
+    {"today(", "Use date('now', 'localtime')"},
     {"date_trunc(", "Use date(x, 'start of month') or strftime('%Y-%m', x)"},
     {"date_diff(", "Use julianday(a) - julianday(b)"},
     {"datediff(", "Use julianday(a) - julianday(b)"},

@@ -23,11 +23,14 @@ enum column {
 /* Bits of idxNum: which arguments filter() gets, in this order. */
 enum { WITH_GLOB = 1, WITH_PATH = 2 };
 
+#define COLUMNS                                                                                \
+    "SELECT id, path, title, front, created, modified, size, words, front_error IS NOT NULL "  \
+    "FROM notes"
+
 struct vtab_cursor {
     sqlite3_vtab_cursor base;
     struct notes_sql_guard *guard;
-    sqlite3_stmt *notes;   /* on the index: id, path, title, front, created, modified, size,
-                              words */
+    sqlite3_stmt *notes;   /* on the index: COLUMNS */
     sqlite3_stmt *content; /* of one note, made at its first use */
     sqlite3_stmt *tags;
     char *glob; /* NULL: every note */
@@ -187,10 +190,7 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int index_number, const char *
     (void)sqlite3_finalize(cursor->notes);
     cursor->notes = NULL;
     bool one = (index_number & WITH_PATH) != 0;
-    const char *sql = one ? "SELECT id, path, title, front, created, modified, size, words "
-                            "FROM notes WHERE path = ?1"
-                          : "SELECT id, path, title, front, created, modified, size, words "
-                            "FROM notes ORDER BY path";
+    const char *sql = one ? COLUMNS " WHERE path = ?1" : COLUMNS " ORDER BY path";
     if (sqlite3_prepare_v2(cursor->guard->index, sql, -1, &cursor->notes, NULL) != SQLITE_OK) {
         return index_failed(cursor);
     }
@@ -281,6 +281,11 @@ static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 {
     struct vtab_cursor *cursor = cursor_of(base);
     char time[RFC3339_SIZE];
+    if ((column == METADATA || column == TAGS) && sqlite3_column_int(cursor->notes, 8) != 0 &&
+        notes_sql_broken_read(cursor->guard, sqlite3_column_int64(cursor->notes, 0)) !=
+            SQLITE_OK) {
+        return SQLITE_NOMEM;
+    }
     switch (column) {
     case FILE_PATH:
         give_text(context, cursor->notes, 1);

@@ -3,6 +3,7 @@
 #ifndef OPENNOTES_SQL_PARTS_H
 #define OPENNOTES_SQL_PARTS_H
 
+#include "answer/left_out.h"
 #include "index/index.h"
 #include "sql.h"
 
@@ -19,6 +20,12 @@ enum notes_sql_stop {
 };
 
 #define NOTES_SQL_WHAT_MAX 160
+
+/* A note whose front matter does not parse, and of which properties were read. */
+struct notes_sql_broken {
+    int64_t note;
+    bool is_row; /* of the result, by its path */
+};
 
 struct notes_sql_guard {
     struct ng_call *call;
@@ -37,6 +44,10 @@ struct notes_sql_guard {
     sqlite3_vfs *base;
     char vfs_name[32];
     int64_t temporary; /* bytes in temporary files */
+    /* sql_left_out.c */
+    struct notes_sql_broken *broken; /* by their ids */
+    size_t broken_count, broken_cap;
+    sqlite3_stmt *broken_at; /* the note at a path; NULL: they are not told */
 };
 
 /* Opens guard->db with all restrictions. An SQLite code; close in any case. */
@@ -64,6 +75,20 @@ int notes_sql_functions(struct notes_sql_guard *guard);
 void notes_sql_like(sqlite3_context *context, int count, sqlite3_value **values);
 void notes_sql_glob(sqlite3_context *context, int count, sqlite3_value **values);
 void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **values);
+
+/* ---- sql_left_out.c: an SQLite code each */
+
+/* If the statement may leave notes out because of their front matter: reserves room for them.
+ */
+int notes_sql_broken_begin(struct notes_sql_guard *guard, const struct notes_sql *sql,
+                           struct notes_answer *answer);
+/* Properties of such a note were read. */
+int notes_sql_broken_read(struct notes_sql_guard *guard, int64_t note);
+/* Such notes in this row are not left out. */
+void notes_sql_broken_row(struct notes_sql_guard *guard, sqlite3_stmt *statement);
+/* Counts those that are in no row. */
+int notes_sql_broken_end(struct notes_sql_guard *guard, struct notes_left_out *left);
+void notes_sql_broken_done(struct notes_sql_guard *guard);
 
 /* ---- sql_notes.c, sql_markdown.c: the tables */
 

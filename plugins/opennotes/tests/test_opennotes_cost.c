@@ -178,12 +178,40 @@ static void most_changed_is_made_anew(void **state)
     (void)close(held);
 }
 
+/* A note of some megabytes: the line of a hit is found behind all of its words, the words are
+ * not compared one by one. */
+static void long_notes_are_shown(void **state)
+{
+    enum { LINES = 100000 };
+    static const char line[] = "lorem ipsum d\xc3\xb6lor\n";
+    static const char end[] = "the pre-needle batteries\nneedle\n";
+    struct test *test = *state;
+    size_t bytes = LINES * strlen(line);
+    char *text = malloc(bytes + sizeof(end));
+    assert_non_null(text);
+    for (size_t i = 0; i < LINES; i++) {
+        memcpy(text + i * strlen(line), line, strlen(line));
+    }
+    memcpy(text + bytes, end, sizeof(end));
+    put_bytes(test, "@/nb/long.md", text, bytes + strlen(end));
+    free(text);
+    put(test, "@/nb/other.md", "needlework\nneedles\n");
+    open_with(test, REGISTERED);
+    has(test, "search", "{\"query\":\"needle\"}", "\"line\":100001");
+    has(test, "search", "{\"query\":\"battery\"}", "\"line\":100001");
+    has(test, "search", "{\"query\":\"battery\"}", "the pre-needle batteries");
+    has(test, "search", "{\"query\":\"battery plan\"}", "\"line\":100001");
+    /* A form is a word of its own. */
+    has(test, "search", "{\"query\":\"needled\",\"limit\":1000}", "\"line\":2,");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(touched_notes_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(moved_notes_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(most_changed_is_made_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_notes_are_shown, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,6 +134,9 @@ static void lines_of_the_file(void **state)
 
 /* ---- front matter that does not parse */
 
+#define OPEN_SQL                                                                               \
+    "\"SELECT file_path FROM read_markdown('**/*.md') WHERE metadata ->> 'status' = 'open'"
+
 static void left_out_notes_are_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -141,9 +144,10 @@ static void left_out_notes_are_told(void **state)
     fixture_put(fixture, "bad2.md", "---\n\tx: 1\n---\nText #inline\n");
     fixture_put(fixture, "good.md", "---\nstatus: open\n---\nText\n");
     fixture_serve(fixture,
-                  (const char *const[]){"opennotes.views={\"v\":{\"query\":{\"filters\":{"
-                                        "\"and\":[\"data.status=open\"]}}}}",
-                                        NULL});
+                  (const char *const[]){
+                      "opennotes.views={\"v\":{\"query\":{\"filters\":{"
+                      "\"and\":[\"data.status=open\"]}}},\"s\":{\"sql\":" OPEN_SQL "\"}}",
+                      NULL});
     static const struct {
         const char *tool, *args, *left;
     } calls[] = {
@@ -161,6 +165,27 @@ static void left_out_notes_are_told(void **state)
         {SEARCH, "{\"filters\":{\"not\":[\"data.status=done\"]}}", NULL},
         {SEARCH, "{\"filters\":{\"and\":[\"data.status!=done\"]}}", NULL},
         {SEARCH, "{\"query\":\"text\"}", NULL},
+        {SEARCH, "{\"sql\":" OPEN_SQL "\"}", "\"leftOut\":{\"count\":2,"},
+        {SEARCH,
+         "{\"sql\":\"SELECT 1 FROM read_markdown('**') WHERE file_path LIKE 'bad2%' AND "
+         "metadata ->> 'a' = 1\"}",
+         "\"leftOut\":{\"count\":1,"},
+        {SEARCH,
+         "{\"sql\":\"SELECT title FROM read_markdown('bad.*') WHERE metadata ->> 'a' = 1\"}",
+         "\"leftOut\":{\"count\":1,"},
+        {SEARCH,
+         "{\"sql\":\"SELECT n.title FROM read_markdown('**') n, json_each(n.tags) t, "
+         "read_markdown('**') m WHERE t.value = 'x' ORDER BY 1\"}",
+         "\"leftOut\":{\"count\":2,"},
+        /* Rows are not left out, nor are those behind a limit without a condition. */
+        {SEARCH,
+         "{\"sql\":\"SELECT metadata, file_path AS p FROM read_markdown('**') WHERE "
+         "metadata ->> 'status' IS NOT 'open' ORDER BY modified\"}",
+         NULL},
+        {SEARCH, "{\"sql\":\"SELECT * FROM read_markdown('**') ORDER BY modified LIMIT 1\"}",
+         NULL},
+        {SEARCH, "{\"sql\":\"SELECT 1 FROM read_markdown('**') WHERE title = 'x'\"}", NULL},
+        {"opennotes_views", "{\"view\":\"s\"}", "\"leftOut\":{\"count\":2,"},
         {"opennotes_views", "{\"view\":\"kanban\"}", "\"leftOut\":{\"count\":2,"},
         {"opennotes_views", "{\"view\":\"v\"}", "\"leftOut\":{\"count\":2,"},
         {"opennotes_views", "{\"view\":\"recent\"}", NULL},

@@ -212,7 +212,7 @@ static void add_big_note(struct fixture *fixture)
     sqlite3_stmt *statement = NULL;
     assert_int_equal(sqlite3_exec(fixture->index,
                                   "INSERT OR REPLACE INTO notes VALUES"
-                                  "(9,'big.md',NULL,1,1,1,1,'{}','s')",
+                                  "(9,'big.md',NULL,1,1,1,1,'{}','s',NULL)",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(fixture->index,

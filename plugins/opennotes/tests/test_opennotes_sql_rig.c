@@ -11,14 +11,15 @@ static const char *const plain_sets[] = {"plugins=", "documents=memory", NULL};
 
 static const char index_sql[] =
     "CREATE TABLE notes(id INTEGER PRIMARY KEY, path TEXT UNIQUE, title TEXT, created INTEGER,"
-    " modified INTEGER, size INTEGER, words INTEGER, front TEXT, secret TEXT);"
+    " modified INTEGER, size INTEGER, words INTEGER, front TEXT, secret TEXT,"
+    " front_error TEXT);"
     "CREATE TABLE bodies(note INTEGER PRIMARY KEY, content TEXT);"
     "CREATE TABLE tags(note INTEGER, tag TEXT, fold TEXT);"
     "INSERT INTO notes VALUES"
-    "(1,'a.md','Alpha',1000,1769610600000,10,2,'{\"title\":\"Alpha\",\"rank\":3}','s'),"
-    "(2,'dir/b.md',NULL,2000,3000,20,4,'{}','s'),"
+    "(1,'a.md','Alpha',1000,1769610600000,10,2,'{\"title\":\"Alpha\",\"rank\":3}','s',NULL),"
+    "(2,'dir/b.md',NULL,2000,3000,20,4,'{}','s',NULL),"
     "(3,'dir/sub/c.md','\xc3\x9c"
-    "ber',5000,6000,30,6,'{\"k\":[1,2]}','s');"
+    "ber',5000,6000,30,6,'{\"k\":[1,2]}','s',NULL);"
     "INSERT INTO bodies VALUES(1,'# Head\n\nSee [b](dir/b.md).\n\n- [x] done\n- [ ] open\n'),"
     "(2,'[[a]] and \xc3\x89T\xc3\x89 TODO\n'),(3,'plain');"
     "INSERT INTO tags VALUES(1,'x','x'),(1,'y','y'),(3,'x','x');";

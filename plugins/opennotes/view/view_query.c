@@ -116,7 +116,8 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
     struct notes_sql statement = {.timeout_ms = view->notebook->self->query_timeout_ms,
                                   .running = &view->notebook->self->sql_running,
                                   .params = params,
-                                  .param_count = view->count};
+                                  .param_count = view->count,
+                                  .left_out = &view->left_out};
     for (size_t i = 0; i < view->count; i++) {
         params[i] = (struct notes_sql_param){.name = view->names[i], .text = view->values[i]};
         params[i].is_number = str_is(view->types[i], "number");

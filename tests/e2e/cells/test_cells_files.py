@@ -19,6 +19,7 @@ import httpx
 import nbformat
 import pytest
 from conftest import Gateway
+from disk_support import bound
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 KILLS = 3 if SANITIZED else 8
@@ -305,6 +306,25 @@ def test_mode_owner_and_links_stay(gateway):
     outside = folder(gateway) / "outside.ipynb"
     outside.symlink_to("/etc/hostname")
     refused(gateway, "getNotebookCells", {"notebook": "outside.ipynb"}, "PATH_OUTSIDE_ROOTS")
+
+
+def test_a_second_name_stays(gateway):
+    path, second = folder(gateway) / "linked.ipynb", folder(gateway) / "linked too.ipynb"
+    path.write_text(jupyter(make_notebook(random.Random(1)), None))
+    os.link(path, second)
+    ok(gateway, "addNotebookCell", {"notebook": path.name, "type": "code", "index": 0, "content": "one"})
+    ok(gateway, "addNotebookCell", {"notebook": second.name, "type": "code", "index": 1, "content": "two"})
+    assert path.stat().st_ino == second.stat().st_ino and path.stat().st_nlink == 2
+    assert [cell["source"] for cell in read(path)["cells"][:2]] == ["one", "two"]
+
+
+def test_a_mounted_notebook_is_written(gateway, tmp_path):
+    source, path = tmp_path / "source.ipynb", folder(gateway) / "mounted.ipynb"
+    source.write_text(jupyter(make_notebook(random.Random(1)), None))
+    with bound(source, path):
+        ok(gateway, "addNotebookCell", {"notebook": path.name, "type": "code", "index": 0, "content": "through the mount"})
+    assert read(source)["cells"][0]["source"] == "through the mount"
+    assert path.read_text() == ""
 
 
 # ---- files that are no notebooks ----

@@ -60,6 +60,22 @@ def test_a_value_and_a_traceback_are_kept(book, between):
     assert (last["ename"], last["evalue"]) == ("ValueError", "the error") and "ValueError" in "".join(last["traceback"])
 
 
+def test_both_ends_of_a_large_value_are_kept(book):
+    one = book(("a", "'begin' + 'x' * 300_000 + 'end'"))
+    saved = "".join(one.run("a") and one.outputs("a")[-1]["data"]["text/plain"])
+    assert saved.startswith("'beginxxx") and saved.endswith("xxxend'") and "were not kept here" in saved and len(saved) <= CAP
+    assert read(one, "a").endswith("xxxend'")
+
+
+def test_the_last_state_of_a_bar_is_kept_at_the_limit(book):
+    bar = "from IPython.display import HTML, display\nbar = display(HTML(''), display_id=True)\n"
+    one = book(("a", LINES + bar + "for i in range(0, 30_001, 1000):\n    bar.update(HTML('#' * i))\nprint('FINAL')"))
+    one.run("a")
+    shown, = ["".join(output["data"]["text/html"]) for output in one.outputs("a") if output["output_type"] == "display_data"]
+    assert shown == "#" * 30_000
+    assert one.text("a").startswith("line 00000 ") and one.text("a").endswith("FINAL\n") and len(one.text("a")) <= CAP
+
+
 def test_a_large_error_is_cut(book):
     one = book(("a", "raise ValueError('begin' + 'x' * 300_000 + 'end')"))
     said = one.fail("a")

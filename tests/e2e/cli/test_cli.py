@@ -173,6 +173,53 @@ def test_tools_that_are_not_listed_now(data):
     assert file.read_bytes() != before
 
 
+# One argument may have 128 KiB.
+LONG = "x" * 100_000
+LONG_WORDS = [
+    ([LONG], "unknown command"), (["help", LONG], "unknown command"), ([f"--{LONG}"], "unknown option"),
+    (["tools", "--format", LONG], "there are mcp"), (["tools", LONG], "no tool is called"), (["call", LONG, "a=b"], "UNKNOWN_TOOL"), (["call", "notebook", LONG], "nor a JSON object"),
+    (["call", "notebook", f"{LONG}=1"], "expected no member"), (["call", "notebook", f"readRange={LONG}"], '"readRange" is an integer'),
+    (["call", "notebook", f"readRange={LONG[:60_000]}"], '"readRange" is an integer'),
+    (["call", "notebook", f"readRange=[{LONG}"], "line 1, column 2"), (["call", "notebook", "mode=read", "--agent", LONG], "--agent is"),
+    (["call", "notebook", "mode=write", "name=n", f"oldStr={LONG}", "newStr=y"], "not found in notebook 'n' (TOOL_FAILED)"),
+    (["call", "notebook", json.dumps({f"x{number}": 1 for number in range(2000)})], "and at least 22 more (INVALID_INPUT)"),
+    (["check", "--config", LONG], "cannot be read"), (["serve", "--set", f"{LONG}=1"], "--help-config"),
+    (["serve", "--set", f"plugins={LONG}"], "module"), (["restore", LONG], "cannot be read"),
+]
+
+
+def test_errors_are_short(data):
+    """What is said of a long word is cut, and never nothing; each violation is told once."""
+    assert call(data, "mode=create", "name=n").returncode == 0
+    for _ in both_ways(data):
+        for words, told in LONG_WORDS:
+            if words[0] not in ("call", "tools") and (data / "notegate.sock").exists():
+                continue
+            done = notegate(*words, "--data-dir", data)
+            assert done.returncode != 0 and done.stdout == "", (words[0][:20], done.stderr[:200])
+            assert told in done.stderr or "path is too long" in done.stderr, (words[0][:20], done.stderr[:200])
+            assert len(done.stderr) < 4096 and done.stderr.count("expected no member") <= 10, done.stderr
+            assert "bytes ...]" in done.stderr or len(done.stderr) < 1000
+
+
+def test_no_list_is_made_of_broken_json(data):
+    for _ in both_ways(data):
+        done = call(data, "mode=read", 'readRange=[1')
+        assert done.returncode == 2 and '"readRange" is a JSON array' in done.stderr and "line 1, column 3" in done.stderr
+        assert "'[n'" in call(data, "mode=read", "name=[n").stderr, "where a text may be meant"
+
+
+def test_the_text_of_an_object_is_the_object(data):
+    create = json.dumps({"mode": "create", "name": "t", "newStr": "text"})
+    assert call(data, "-", stdin=json.dumps(create)).returncode == 0
+    for _ in both_ways(data):
+        done = call(data, "-", stdin=json.dumps(json.dumps({"mode": "read", "name": "t"})))
+        assert (done.returncode, done.stdout) == (0, "text\n")
+        for text in ("x", "null", "[]", json.dumps(json.dumps({}))):
+            done = call(data, "-", stdin=json.dumps(text))
+            assert done.returncode == 2 and "one JSON object" in done.stderr
+
+
 def test_spaces(data):
     for _ in both_ways(data):
         assert call(data, "mode=create", "name=s", "newStr=mine", "--agent", "ada").returncode == 0

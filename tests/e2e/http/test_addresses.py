@@ -45,7 +45,7 @@ def test_one_slash_at_the_end_changes_nothing(keyed, who):
     paths -= {path for path in paths if path.startswith("/v1/tools/")} - {"/v1/tools/notebook"}
     assert {"/mcp", "/v1/admin/backup", "/v1/tools/notebook", "/docs/docs.js"} <= paths
     for path in paths:
-        for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
             if method in ("DELETE", "POST") and path in ("/v1/keys", f"/v1/keys/{number}", "/v1/reload"):
                 continue  # they change something, see below
             plain, slash = (gateway.client.request(method, address, headers=headers[who], follow_redirects=False) for address in (
@@ -57,6 +57,21 @@ def test_one_slash_at_the_end_changes_nothing(keyed, who):
                 assert gateway.client.request(method, path + "%2F", headers=headers["admin"]).status_code == 404
 
 
+@pytest.mark.parametrize("who", ("admin", "reader", "nobody"))
+@pytest.mark.parametrize("path", ("/v1/events", "/metrics"))
+def test_a_slash_behind_what_never_is_the_same(keyed, path, who):
+    """A stream without end, and numbers that grow."""
+    gateway, headers, _ = keyed
+    for method in ("GET", "HEAD", "POST", "PATCH", "OPTIONS"):
+        found = []
+        for address in (path, path + "/"):
+            with gateway.client.stream(method, address, headers=headers[who], follow_redirects=False) as answer:
+                found.append((answer.status_code, answer.headers.get("allow"), answer.headers.get("content-type")))
+        assert found[0] == found[1] and found[0][0] not in (301, 302, 307, 308, 404), (method, found)
+    for address in (path + "//", path + "%2F"):
+        assert gateway.client.get(address, headers=headers["admin"]).status_code == 404
+
+
 def test_rights_are_those_of_the_outcome(keyed):
     gateway, headers, _ = keyed
     body = {"agent": "tim"}
@@ -66,6 +81,8 @@ def test_rights_are_those_of_the_outcome(keyed):
     for who, status in (("nobody", 401), ("reader", 403), ("admin", 200)):
         assert gateway.client.post("/v1/tools/notebook/", json=write, headers=headers[who]).status_code == status
     made = gateway.client.get("/v1/keys/", params={"name": "tim"}, headers=headers["admin"]).json()["keys"][0]["id"]
+    for who, status in (("nobody", 401), ("reader", 403), ("admin", 200)):
+        assert gateway.client.patch(f"/v1/keys/{made}/", json={"note": "n"}, headers=headers[who]).status_code == status
     assert gateway.client.delete(f"/v1/keys/{made}/", headers=headers["reader"]).status_code == 403
     assert gateway.client.delete(f"/v1/keys/{made}/", headers=headers["admin"]).status_code == 200
     assert gateway.client.post("/v1/admin/verify/", headers=headers["admin"]).status_code == 403, "over TCP"

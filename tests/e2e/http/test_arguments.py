@@ -3,11 +3,12 @@
 every tool, over every transport."""
 
 import json
+import pathlib
 
 import pytest
 from cells_tools_support import code
 from cli_support import notegate
-from conftest import Gateway
+from conftest import Gateway, environment
 from mcp_support import Lines, Session, call, modern
 from odd import odd_plugins
 
@@ -25,7 +26,8 @@ class Rest:
     def call(self, tool, arguments):
         answer = self.gateway.call(tool, arguments)
         body = answer.json()
-        return answer.status_code >= 400, body.get("message") or json.dumps(body)
+        told = body.get("message") or body["result"]
+        return answer.status_code >= 400, told if isinstance(told, str) else json.dumps(told)
 
     def close(self):
         pass
@@ -61,9 +63,19 @@ class Modern:
         pass
 
 
+def served(gateway):
+    return (str(gateway.data_dir),)
+
+
+def alone(gateway):
+    """The same documents in a data directory that no gateway serves."""
+    return str(gateway.data_dir.parent / "alone"), "--set", gateway.plugins
+
+
 class Stdio:
-    def __init__(self, gateway):
-        self.lines = Lines(gateway.data_dir)
+    def __init__(self, gateway, where=served):
+        data_dir, *flags = where(gateway)
+        self.lines = Lines(pathlib.Path(data_dir), *flags)
         self.lines.initialize()
 
     def call(self, tool, arguments):
@@ -76,16 +88,26 @@ class Stdio:
         assert self.lines.end() == 0
 
 
-class CommandLine:
+class OwnStdio(Stdio):
     def __init__(self, gateway):
-        self.data_dir = gateway.data_dir
+        super().__init__(gateway, alone)
+
+
+class CommandLine:
+    def __init__(self, gateway, where=served):
+        self.words = "call", "--data-dir", *where(gateway)
 
     def call(self, tool, arguments):
-        done = notegate("call", "--data-dir", str(self.data_dir), tool, "-", stdin=json.dumps(arguments))
+        done = notegate(*self.words, tool, "-", stdin=json.dumps(arguments), env=environment())
         return done.returncode != 0, done.stderr or done.stdout
 
     def close(self):
         pass
+
+
+class OwnCommandLine(CommandLine):
+    def __init__(self, gateway):
+        super().__init__(gateway, alone)
 
 
 def json_of(answer):
@@ -96,17 +118,20 @@ def json_of(answer):
     return json.loads(text)
 
 
-TRANSPORTS = {"rest": Rest, "handshake": Handshake, "modern": Modern, "stdio": Stdio, "command line": CommandLine}
+TRANSPORTS = {"rest": Rest, "handshake": Handshake, "modern": Modern, "stdio": Stdio, "command line": CommandLine,
+              "own stdio": OwnStdio, "own command line": OwnCommandLine}
 
 
 @pytest.fixture(scope="module")
 def every_tool(tmp_path_factory):
     """A gateway with modules of other makers, a folder of notes and an attached notebook, so that all tools are listed."""
     folder = tmp_path_factory.mktemp("arguments")
-    running = Gateway(folder / "data", [odd_plugins(folder)])
-    files = running.data_dir / "files"
-    (files / ".opennotes.json").write_text("{}")
-    (files / "n.ipynb").write_text(json.dumps(NOTEBOOK))
+    running = Gateway(folder / "data", [plugins := odd_plugins(folder)])
+    running.plugins = plugins
+    for files in (running.data_dir / "files", folder / "alone" / "files"):
+        files.mkdir(parents=True, exist_ok=True)
+        (files / ".opennotes.json").write_text("{}")
+        (files / "n.ipynb").write_text(json.dumps(NOTEBOOK))
     assert running.call("attachNotebook", {"notebook": "n.ipynb"}).status_code == 200
     yield running
     assert running.stop() == 0
@@ -165,11 +190,16 @@ def no_texts(schema):
     return found
 
 
+def tools_for(transport, gateway):
+    """The tools to be tried, some where each call is a process."""
+    listed = gateway.client.get("/v1/tools").json()["tools"]
+    return listed[::4] if isinstance(transport, CommandLine) else listed
+
+
 def test_a_text_of_a_value_is_the_value(every_tool, transport):
     """All at once, and one unknown argument, so that no call is made: what else is wrong is told the same."""
-    listed = every_tool.client.get("/v1/tools").json()["tools"]
     tried = 0
-    for tool in listed:
+    for tool in tools_for(transport, every_tool):
         values = no_texts(tool["inputSchema"])
         if not values or tool["inputSchema"].get("additionalProperties", True) is not False:
             continue
@@ -182,7 +212,7 @@ def test_a_text_of_a_value_is_the_value(every_tool, transport):
                 for name, value in values.items() if isinstance(value, list)}
         assert transport.call(tool["name"], {**texts, **deep, "unknown~": 1}) == (True, message)
         tried += len(values)
-    assert tried > 50
+    assert tried > (10 if isinstance(transport, CommandLine) else 50)
 
 
 CALLS = [
@@ -194,18 +224,45 @@ CALLS = [
 ]
 
 
-def test_calls_with_texts(every_tool, transport):
+def test_calls_with_texts(every_tool, transport, request):
+    data = every_tool.data_dir.parent / ("alone" if "own" in request.node.name else "data")
     for tool, arguments, expected in CALLS:
         if "path" in arguments:
-            arguments = {**arguments, "path": arguments["path"].replace("FILES", str(every_tool.data_dir / "files"))}
+            arguments = {**arguments, "path": arguments["path"].replace("FILES", str(data / "files"))}
         refused, text = transport.call(tool, arguments)
         assert expected in text and (not refused or "exists" in text), (tool, text)
+
+
+# Tools of other makers, which answer with their arguments: as they are sent, as the tool gets them.
+OTHERS = [
+    ("odd_composed", {"kind": "a", "size": "5", "any": "[1]"}, {"kind": "a", "size": 5, "any": [1]}),
+    ("odd_composed", {"kind": "a", "size": None, "both": None, "again": '{"inner":{"street":null}}'},
+     {"kind": "a", "size": None, "again": {"inner": {}}}),
+    ("odd_composed", {"kind": "a", "pair": ["x", "1.5"], "map": {"x-a": "5", "x-b": None}, **ADDED},
+     {"kind": "a", "pair": ["x", 1.5], "map": {"x-a": "5"}, **ADDED}),
+    ("odd_older", {"filter[id]": "5", "$top": "3", "node": '{"next":null}', "free": "5"},
+     {"filter[id]": "5", "$top": 3, "node": {"next": None}, "free": "5"}),
+    ("odd_mixed", {"on": "true"}, {"on": True}),
+    ("odd_referred", {"n": "5", **ADDED}, {"n": 5}),
+    ("odd_branched", {"n": "5", **ADDED}, {"n": 5}),
+    ("odd_branched", {"on": "false", **ADDED}, {"on": False}),
+    ("odd_selected", {"kind": "many", "of": "[\"1\"]", "limit": "2"}, {"kind": "many", "of": [1], "limit": 2}),
+    ("odd_selected", {"kind": "one", "of": "1", "limit": None, "more": "true"}, {"kind": "one", "of": 1, "more": True}),
+]
+
+
+def test_tools_of_others(transport):
+    for tool, sent, got in OTHERS:
+        refused, text = transport.call(tool, sent)
+        assert not refused and json.loads(text) == got, (tool, text)
+    for tool, sent in (("odd_referred", {"n": "x"}), ("odd_referred", {"actions": 1}), ("odd_branched", {"on": "1"})):
+        assert transport.call(tool, {**ADDED, **sent})[0] is True, tool
 
 
 def test_all_arguments_as_one_text(every_tool):
     text = json.dumps({"notebook": "n.ipynb", "cellIds": ["c1"]})
     assert every_tool.client.post("/v1/tools/getNotebookCells", json=text).status_code == 200
-    for kind in (Handshake, Modern, Stdio):
+    for kind in (Handshake, Modern, Stdio, OwnStdio, CommandLine, OwnCommandLine):
         transport = kind(every_tool)
         assert transport.call("getNotebookCells", text)[0] is False
         assert transport.call("getNotebookCells", "[]")[0] is True
@@ -256,7 +313,7 @@ def test_a_reader_cannot_change_by_a_text(gateway):
 
 
 def test_members_that_clients_add(every_tool, transport):
-    for tool in every_tool.client.get("/v1/tools").json()["tools"]:
+    for tool in tools_for(transport, every_tool):
         if tool["inputSchema"].get("additionalProperties", True) is not False:
             continue
         own = tool["inputSchema"].get("properties", {})
@@ -304,6 +361,13 @@ def test_null_is_not_given(gateway, tools):
     assert gateway.call("notebook_create", entry).status_code == 200
     entry["sections"] = [{"heading": "h", "content": None}]
     assert gateway.call("notebook_create", entry).status_code == 200
+
+
+def test_null_in_a_map_is_not_given(every_tool, transport):
+    for params in ({"status": None}, '{"status":null}'):
+        refused, text = transport.call("opennotes_views", {"view": "kanban", "params": params})
+        assert not refused, text
+    assert "`params/status`" in transport.call("opennotes_views", {"view": "kanban", "params": {"status": 1}})[1]
 
 
 def test_a_repeat_with_nulls_is_the_same_call(gateway, tools):

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from conftest import eventually
 from keys_support import add, bearer
+from mcp_support import Lines
 from test_limits import calls_of, stuck, workers  # noqa: F401 - fixtures
 
 # More than the gateway admits: one call runs, and eight wait.
@@ -198,11 +199,36 @@ def test_large_bodies_wait_in_their_agents_lane(workers, kind):  # noqa: F811
             refused = gateway.client.post(path, content=body, headers=headers)
             assert refused.status_code == 503 and int(refused.headers["Retry-After"]) > 0, refused.text
             assert "limits.queue" in refused.text and refused.headers["Content-Type"].startswith("application/json")
+            assert refused.json().get("id") == (7 if kind == "mcp" else None)
             # A small one of the same agent, and a large one of another, do not wait.
             assert gateway.client.post("/mcp", content=ping(100), headers=headers).status_code == 200
             polite = gateway.client.post(path, content=body, headers={**JSON, **more, "X-Notegate-Agent": "polite"})
             assert polite.status_code in (200, 202), polite.text
             assert not waits.done() and not stuck_call.done()
+
+
+def test_a_refusal_of_a_full_queue_has_the_id(workers):  # noqa: F811
+    """Of a message that is not read: over HTTP if the id stands in its beginning, at the other end of `notegate mcp` always."""
+    gateway = workers("limits.workers=2", "limits.queue=2")
+    first = ping(LARGE)
+    last = json.dumps({"jsonrpc": "2.0", "method": "ping", "params": {"x": "x" * LARGE}, "id": 7})
+    with calls_of(gateway) as calls:
+        calls.start("flood")
+        calls.running(1)
+        headers = {**JSON, "X-Notegate-Agent": "flood"}
+        with httpx.Client(base_url=gateway.url, timeout=TIMEOUT, trust_env=False) as client:
+            calls.pool.submit(client.post, "/mcp", content=first, headers=headers)
+            calls.waiting(1)
+            for text, number in ((first, 7), (last, None), (first.replace("7", '"a"'), "a"), (first.replace(', "id": 7', ""), None)):
+                refused = gateway.client.post("/mcp", content=text, headers=headers).json()
+                assert (refused["id"], refused["error"]["code"]) == (number, 503)
+            lines = Lines(gateway.data_dir, "--agent", "flood")
+            lines.initialize()
+            for text in (first, last):
+                lines.send(json.loads(text))
+                refused = lines.next()
+                assert (refused["id"], refused["error"]["code"]) == (7, 503)
+            assert lines.end() == 0
 
 
 @pytest.mark.parametrize("kind", LARGE_BODIES)
@@ -217,6 +243,7 @@ def test_a_large_body_is_counted_before_it_is_parsed(start, kind):
         second = gateway.client.post(path, content=text, headers=headers)
         assert second.status_code == 429 and int(second.headers["Retry-After"]) > 0, second.text
         assert "a minute" in second.text
+        assert second.json().get("id") == (7 if kind == "mcp" and text == body else None)
     broken = add(gateway.data_dir, "broken", "--rate", "1/min")
     answer = gateway.client.post(path, content="[" + body, headers={**headers, **bearer(broken)})
     assert answer.status_code == 400 and "not" in answer.text and "JSON" in answer.text
@@ -228,6 +255,7 @@ def test_a_message_that_is_not_small_is_counted_before_it_is_parsed(start):
     headers = {**JSON, **bearer(add(gateway.data_dir, "slow", "--rate", "1/min"))}
     statuses = [gateway.client.post("/mcp", content="[" + ping(5000), headers=headers).status_code for _ in range(3)]
     assert statuses == [400, 429, 429]
+    assert gateway.client.post("/mcp", content=ping(5000), headers=headers).json()["id"] == 7
     assert gateway.client.post("/mcp", content="[" + ping(100), headers=headers).status_code == 400
     # Once, and a batch's other requests by themselves.
     key = add(gateway.data_dir, "quick", "--rate", "2/min")

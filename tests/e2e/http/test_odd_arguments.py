@@ -10,7 +10,9 @@ import threading
 
 import pytest
 from cells_tools_support import code
+from cli_support import notegate
 from conftest import Gateway
+from mcp_support import Lines, Session, call, modern
 
 PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook"
 # Longer than a call may take (limits.call_timeout): what is slow answers TIMEOUT.
@@ -278,6 +280,62 @@ def test_errors_are_short(gateway, letter):
     many = {"x" * 300 + str(number): number for number in range(2000)}
     for tool, calls in CALLS.items():
         check_error(caller, tool, {**calls[0], **many}, "many")
+
+
+# What a model or a person reads of an error is below ERROR_BYTES_MAX. A REST answer has that and the details, a member each, which are
+# below it, too; an MCP answer has the text, and the REST answer once more for programs.
+ANSWER_BYTES_MAX = {"rest": 2 * ERROR_BYTES_MAX, "mcp": 3 * ERROR_BYTES_MAX}
+LONG_CALLS = [("notebook", {"mode": "write", "name": "default", "oldStr": "{long}", "newStr": "x"}), ("notebook", {"mode": "{long}", "{long}": 1}),
+              ("fileEditor", {"command": "str_replace", "path": "{files}/odd.txt", "old_str": "{long}", "new_str": "x"}),
+              ("fileEditor", {"command": "view", "path": "{files}/{long}"}), ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": ["{long}"]}),
+              ("opennotes_search", {"sql": "{long}"}), ("opennotes_views", {"view": "{long}"}), ("notebook_list", {"limit": "{long}"}),
+              ("notebook_list", {"x" * 300 + str(number): number for number in range(40)})]
+
+
+def rest_answer(gateway, tool, arguments):
+    answer = gateway.call(tool, arguments)
+    return "rest", answer.content, answer.json()["message"] + answer.json().get("hint", "")
+
+
+def mcp_answer(content):
+    message = json.loads(content)
+    assert message["result"]["isError"] is True
+    return "mcp", content, message["result"]["content"][0]["text"]
+
+
+def command_line_answer(gateway, tool, arguments):
+    done = notegate("call", "--data-dir", str(gateway.data_dir), tool, "-", stdin=json.dumps(arguments))
+    return "rest", done.stderr.encode(), done.stderr
+
+
+@pytest.mark.parametrize("length", [1000, 30_000])
+def test_whole_errors_are_short(gateway, length):
+    """By every way, with what they have for programs."""
+    lay_out(gateway.data_dir / "files")
+    session, lines = Session(gateway), Lines(gateway.data_dir)
+    lines.initialize()
+
+    def relayed(tool, arguments):
+        lines.send(call(tool, arguments, number=7))
+        while (message := lines.next()).get("id") != 7:
+            pass
+        return mcp_answer(json.dumps(message, ensure_ascii=False).encode())
+
+    def stateless(tool, arguments):
+        message, headers = modern({"name": tool, "arguments": arguments})
+        return mcp_answer(gateway.client.post("/mcp", json=message, headers={**headers, "Accept": "application/json"}).content)
+
+    ways = {"rest": lambda *given: rest_answer(gateway, *given), "command line": lambda *given: command_line_answer(gateway, *given),
+            "handshake": lambda *given: mcp_answer(session.post(call(*given)).content), "modern": stateless, "relay": relayed}
+    for tool, given in LONG_CALLS:
+        given = json.dumps(given).replace("{files}", str(gateway.data_dir / "files"))
+        arguments = json.loads(given.replace("{long}", "é b" * (length // 4)))
+        for way, ask in ways.items():
+            kind, content, text = ask(tool, arguments)
+            assert 0 < len(text.encode()) < ERROR_BYTES_MAX, (way, tool, len(text), text[:200])
+            assert len(content) < ANSWER_BYTES_MAX[kind], (way, tool, len(content))
+    session.close()
+    assert lines.end() == 0
 
 
 def test_places_of_a_text_are_counted(gateway):

@@ -236,6 +236,30 @@ def test_a_text_that_is_refused_is_answered_with_its_id(way, before, within, beh
     assert answer["id"] == number and answer["error"]["code"] == -32700, answer
 
 
+LONG = "é b" * 5000
+LONG_PARAMS = (
+    (LONG, {}), ("tools/call", {"name": LONG, "arguments": {}}), ("tools/list", {"cursor": LONG}),
+    ("prompts/get", {"name": LONG, "arguments": {}}),
+    ("resources/read", {"uri": LONG}), ("resources/read", {"uri": "notegate://shared/notebook/" + "x" * 15000}),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": LONG}, "argument": {"name": LONG, "value": LONG}}),
+    ("tasks/get", {"taskId": LONG}))
+
+
+# Headers repeat the names in the modern version over HTTP: what is as long is refused before.
+@pytest.mark.parametrize("way", [name for name in WAYS if name != "http 2026"], indirect=True)
+def test_errors_of_the_protocol_are_short(way):
+    for method, params in LONG_PARAMS:
+        answer = way.ask(method, params)
+        assert answer["error"]["message"] and len(json.dumps(answer, ensure_ascii=False).encode()) < 4096, answer
+
+
+@pytest.mark.parametrize("way", ["stdio 2026"], indirect=True)
+def test_a_version_that_is_not_known_is_told_short(way):
+    text = json.dumps(way.message("tools/list", {"_meta": {}})).replace(MODERN, "v" * 15000)
+    error = way.send(text)["error"]
+    assert error["data"]["requested"] == "v" * len(error["data"]["requested"]) and len(error["data"]["requested"]) < 100
+
+
 def test_a_line_that_is_too_long_is_answered_with_its_id(tmp_path):
     lines = Lines(tmp_path / "data", SETS, False)
     for length in (BODY, 3 * BODY):

@@ -11,6 +11,7 @@ import threading
 import httpx
 import pytest
 from conftest import Gateway, binary, environment
+from disk_support import bound
 
 SANITIZED = os.environ.get("NOTEGATE_TEST_PRESET") in ("asan", "tsan")
 KILLS = 3 if SANITIZED else 8
@@ -115,6 +116,25 @@ def test_an_edit_changes_what_it_says_and_nothing_else(start, vault, path):
         assert ok(gateway, "get", {"path": path})["note"]["revision"] == done["revision"]
         git(vault, "commit", "-aqm", "step")
     assert git(vault, "status", "--porcelain") == ""
+
+
+def test_a_second_name_stays(start, vault):
+    gateway = serve(start, vault)
+    path, second = vault / "Meeting 1.md", vault / "Tasks" / "Meeting.md"
+    os.link(path, second)
+    ok(gateway, "edit", {"path": "Meeting 1.md", "operation": "append", "content": "One."})
+    ok(gateway, "edit", {"path": "Tasks/Meeting.md", "operation": "append", "content": "Two."})
+    assert path.stat().st_ino == second.stat().st_ino and path.stat().st_nlink == 2
+    assert path.read_text() == "No front matter.\nOne.\nTwo.\n"
+
+
+def test_a_mounted_note_is_written(start, vault, tmp_path):
+    source = tmp_path / "source.md"
+    source.write_text("# Mounted\n")
+    with bound(source, vault / "Mounted.md"):
+        gateway = serve(start, vault)
+        ok(gateway, "edit", {"path": "Mounted.md", "operation": "append", "content": "One."})
+        assert source.read_text() == "# Mounted\nOne.\n"
 
 
 def test_reading_and_refused_writes_change_nothing(start, vault, tmp_path):

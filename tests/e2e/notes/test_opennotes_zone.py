@@ -53,6 +53,9 @@ def test_one_zone(tmp_path, notes, monkeypatch, setting, system, zone):
         assert datetime.datetime.fromisoformat(made).utcoffset() == datetime.datetime.now(
             zoneinfo.ZoneInfo(zone)).utcoffset()
         assert today >= {created} or len(days) == 2, today
+        (row,) = ask(gateway, "opennotes_search", sql="SELECT date('now', 'localtime') AS now, date(modified, 'localtime') AS saved "
+                                                      f"FROM read_markdown('{created}')")["results"]
+        assert set(row.values()) <= {before, day_of(zone)}, row
     finally:
         gateway.stop()
 

@@ -206,12 +206,14 @@ def test_the_standard_output_of_mcp_is_the_protocols(module, tmp_path):
 def test_a_start_that_hangs_is_named(fast, module, tmp_path):  # noqa: F811
     process = subprocess.Popen(
         [binary(), "check", "--data-dir", str(tmp_path / "data"), "--set", f"plugins=+{module}", "--set",
-         f"bad_plugin.start_until={tmp_path / 'go'}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+         f"bad_plugin.start_until={tmp_path / 'go'}", "--set", "log.level=info"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
     line = process.stderr.readline()
     assert "start()" in line and "bad_plugin" in line
     (tmp_path / "go").touch()
     out, err = process.communicate(timeout=ANSWER_SECONDS)
     assert process.returncode == 0, out + err
+    assert json.loads(err)["message"] == "start() of the plugin bad_plugin has returned", err
 
 
 def deferred(gateway, what, plugin="bad_plugin"):

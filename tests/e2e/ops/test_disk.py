@@ -142,14 +142,18 @@ def test_nothing_is_acknowledged_into_files_that_are_gone(tmp_path, what, word):
 
 def test_files_that_are_put_back_take_writes_again(tmp_path):
     data = tmp_path / "data"
-    with serving(data) as gateway:
+    with serving(data, sets=["journal.record_calls=true"]) as gateway:
         assert create(gateway, "n", "first").status_code == 200
         moved(data)
+        gone(append(gateway, "lost"), "put it back")
+        eventually(lambda: gateway.logged('"record"', '"warning"', "calls are not recorded"), what="a warning")
         gone(append(gateway, "lost"), "put it back")
         for file in files(data):
             os.rename(str(file) + ".away", file)
         assert append(gateway, "second").status_code == 200
         assert gateway.client.get("/readyz").status_code == 200
+        eventually(lambda: gateway.logged('"record"', '"info"', "calls are recorded again"), what="the end of it")
+        assert len(gateway.logged('"record"')) == 2
     with serving(data) as gateway:
         assert gateway.call("notebook", {"mode": "read", "name": "n"}).json()["result"] == "first\nsecond"
 

@@ -24,6 +24,19 @@ def mounted(place, size):
         subprocess.run(["umount", "-l", str(place)], check=True, timeout=TIMEOUT)
 
 
+@contextlib.contextmanager
+def bound(source, place):
+    """The file `source` as a mount of its own on the new file `place`, as volumes of containers are."""
+    place.touch()
+    done = subprocess.run(["mount", "--bind", str(source), str(place)], capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode != 0:
+        pytest.skip(f"no file can be mounted here: {done.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True, timeout=TIMEOUT)
+
+
 def remount(place, how):
     subprocess.run(["mount", "-o", f"remount,{how}", str(place)], check=True, timeout=TIMEOUT)
 

@@ -110,11 +110,11 @@ class Session:
 
 
 class Lines:
-    """`notegate mcp`, by hand: in front of a running gateway, where there is one."""
+    """`notegate mcp` by hand: in front of a running gateway, or with a store of its own."""
 
-    def __init__(self, data_dir, **more):
+    def __init__(self, data_dir, *flags, **more):
         self.process = subprocess.Popen(
-            [binary(), "mcp", "--data-dir", str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [binary(), "mcp", "--data-dir", str(data_dir), *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=environment() | more, cwd=data_dir.parent)
         self.read_lines()
 

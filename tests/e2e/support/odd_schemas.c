@@ -38,6 +38,28 @@ static const char older[] =
 static const char mixed[] =
     "{\"type\":\"object\",\"properties\":{\"on\":{\"enum\":[true,null]}}}";
 
+/* Closed by what they refer to. */
+#define CLOSED                                                                                 \
+    "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}},"                      \
+    "\"additionalProperties\":false}"
+
+static const char referred[] =
+    "{\"type\":\"object\",\"allOf\":[{\"$ref\":\"#/$defs/all\"}],\"$defs\":{\"all\":" CLOSED
+    "}}";
+
+static const char branched[] =
+    "{\"type\":\"object\",\"anyOf\":[" CLOSED ",{\"allOf\":[{\"type\":\"object\","
+    "\"properties\":{\"on\":{\"type\":\"boolean\"}},\"additionalProperties\":false}]}]}";
+
+/* The arguments select their schemas. */
+static const char selected[] =
+    "{\"type\":\"object\",\"properties\":{\"kind\":{\"enum\":[\"one\",\"many\"]}},"
+    "\"if\":{\"properties\":{\"kind\":{\"const\":\"many\"}}},"
+    "\"then\":{\"properties\":{\"of\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}}},"
+    "\"else\":{\"properties\":{\"of\":{\"type\":\"integer\"}}},"
+    "\"dependentSchemas\":{\"of\":{\"properties\":{\"limit\":{\"type\":\"integer\"}}}},"
+    "\"unevaluatedProperties\":{\"type\":\"boolean\"}}";
+
 static const char longest[] = "A tool with the longest name that there may be.";
 
 #define WORDS "Describes itself at length, in words of every kind: d\xc3\xa9tails. "
@@ -54,6 +76,9 @@ static int odd_run(void *self, struct ng_call *call, struct ng_str args)
 static const struct ng_tool odd_tools[] = {
     {.name = "odd_composed", .summary = "Composed.", .params = composed, .run = odd_run},
     {.name = "odd_older", .summary = "Older words.", .params = older, .run = odd_run},
+    {.name = "odd_referred", .summary = "Closed.", .params = referred, .run = odd_run},
+    {.name = "odd_branched", .summary = "Closed, too.", .params = branched, .run = odd_run},
+    {.name = "odd_selected", .summary = "Selected.", .params = selected, .run = odd_run},
     {.name = "odd_mixed", .summary = "An enum.", .params = mixed, .run = odd_run},
     {.name = "odd_wordy", .summary = wordy, .params = "{\"type\":\"object\"}", .run = odd_run},
     {.name = "odd_empty",

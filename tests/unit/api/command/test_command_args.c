@@ -71,6 +71,7 @@ static void typed_words(void **state)
         {"names=a,b", "{\"names\":[\"a\",\"b\"]}"},
         {"names=[\"a\"]", "{\"names\":[\"a\"]}"},
         {"names=", "{\"names\":[]}"},
+        {"names=a,[b", "{\"names\":[\"a\",\"[b\"]}"},
         {"numbers=1,2", "{\"numbers\":[1,2]}"},
         {"either=false", "{\"either\":false}"},
         {"list=null", "{\"list\":null}"},
@@ -82,6 +83,10 @@ static void typed_words(void **state)
         {"fixed=5", "{\"fixed\":5}"},
         {"any=5", "{\"any\":5}"},
         {"any=five", "{\"any\":\"five\"}"},
+        /* A text may be meant, as over REST. */
+        {"text=[\"c1\"", "{\"text\":\"[\\\"c1\\\"\"}"},
+        {"one={a", "{\"one\":\"{a\"}"},
+        {"any=[a", "{\"any\":\"[a\"}"},
         {"unknown=true", "{\"unknown\":true}"},
         {"lost=5", "{\"lost\":5}"},
         {"other=x", "{\"other\":\"x\"}"},
@@ -105,6 +110,13 @@ static void wrong_words(void **state)
         {"nothing=0", "\"nothing\" is null; \"0\" is not"},
         {"place=here", "\"place\" is a JSON object; \"here\" is not"},
         {"numbers=1,b", "\"numbers\" is an integer; \"b\" is not"},
+        {"names=[\"c1\"", "\"names\" is a JSON array, or words separated by commas; "
+                          "\"[\"c1\"\" is not: line 1, column 6: the text ends too early"},
+        {"names={a", "\"names\" is a JSON array, or words separated by commas; \"{a\" is not: "
+                     "line 1, column 2: a value or a sign of punctuation is expected, found a"},
+        {"place={\"a\":1", "\"place\" is a JSON object; \"{\"a\":1\" is not: line 1, column 7: "
+                           "the text ends too early"},
+        {"place=[1]", "\"place\" is a JSON object; \"[1]\" is not"},
         {"either=x", "\"either\" is an integer; \"x\" is not"},
         {"word", "\"word\" is neither KEY=VALUE nor a JSON object"},
         {"=x", "\"=x\" is neither KEY=VALUE nor a JSON object"},

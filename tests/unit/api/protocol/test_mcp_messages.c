@@ -116,6 +116,34 @@ static void ids_are_verbatim(void **state)
     }
 }
 
+static void early_ids(void **state)
+{
+    static const char *const cases[][2] = {
+        {"{\"id\":7,\"method\":\"x\",\"params\":{\"a\":\"", "7"},
+        {"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":\"a,b\",\"x\":[1,", "\"a,b\""},
+        {"{\"id\":7,\"x\":\"\xc3", "7"},
+        {"{\"id\":7", "null"}, /* and more digits? */
+        {"{\"a\":1,\"id\":7", "null"},
+        {"{\"method\":\"x\",\"params\":{\"id\":7,\"a\":", "null"},
+        {"{\"id\":7,\"id\":8,\"x\":1", "null"},
+        {"{\"id\":7,\"result\":{},\"x\":1", "null"},
+        {"[{\"id\":7,\"method\":\"x\"},{", "null"},
+        {"{\"id\":null,\"x\":1", "null"},
+        {"", "null"},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct arena arena;
+        struct buf out;
+        arena_init(&arena, 0);
+        buf_init(&out, 100);
+        mcp_print_id(&out, mcp_message_early_id(&arena, ng_str_of(cases[i][0])));
+        assert_string_equal(buf_cstr(&out), cases[i][1]);
+        buf_done(&out);
+        arena_done(&arena);
+    }
+}
+
 static void ids_differ_by_kind(void **state)
 {
     struct ng_value number = {.type = NG_TYPE_NUMBER, .text = {"1", 1}};
@@ -172,6 +200,9 @@ static void header_values(void **state)
 #define REQUEST(method, params)                                                                \
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"" method "\",\"params\":{" params "}}"
 
+#define LONG_VERSION                                                                           \
+    "2030-01-01-2030-01-01-2030-01-01-2030-01-01-2030-01-01-2030-01-01-2030-01-01-2030-01-01"
+
 struct version_case {
     const char *text;
     const char *version, *method, *name; /* headers */
@@ -199,6 +230,7 @@ static void check_version(const struct version_case *test, bool has_headers,
     } else {
         assert_int_equal(terms.status, 400);
         assert_true(terms.message[0] != '\0');
+        assert_true(terms.requested.len <= 64);
     }
     arena_done(&read.arena);
 }
@@ -269,6 +301,8 @@ static void eras_without_headers(void **state)
         {REQUEST("tools/call", "\"name\":\"a\"," META("2026-07-28")), NULL, NULL, NULL, 0,
          MCP_2026_07_28},
         {REQUEST("tools/list", META("2030-01-01")), NULL, NULL, NULL, MCP_UNSUPPORTED_VERSION,
+         0},
+        {REQUEST("tools/list", META(LONG_VERSION)), NULL, NULL, NULL, MCP_UNSUPPORTED_VERSION,
          0},
     };
     (void)state;
@@ -460,6 +494,7 @@ int main(void)
         cmocka_unit_test(message_kinds),
         cmocka_unit_test(message_faults),
         cmocka_unit_test(ids_are_verbatim),
+        cmocka_unit_test(early_ids),
         cmocka_unit_test(ids_differ_by_kind),
         cmocka_unit_test(header_values),
         cmocka_unit_test(eras_over_http),

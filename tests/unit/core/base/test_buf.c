@@ -55,11 +55,51 @@ static void test_limit_sticks(void **state)
     buf_clear(&buf);
     assert_int_equal(NG_OK, buf.rc);
     assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 123456));
-    assert_int_equal(0, buf.len);
+    assert_string_equal("12345", buf_cstr(&buf)); /* a text is cut */
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%d", 1));
+    buf_clear(&buf);
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%s", "abc\xf0\x9f\x98\x80"));
+    assert_string_equal("abc", buf_cstr(&buf));
+    buf_clear(&buf);
+    assert_int_equal(NG_ETOOLARGE, buf_printf(&buf, "%s", "abc\xc3\xa9!"));
+    assert_string_equal("abc\xc3\xa9", buf_cstr(&buf));
     buf_clear(&buf);
     assert_null(buf_reserve(&buf, SIZE_MAX));
     assert_int_equal(NG_ETOOLARGE, buf.rc);
     buf_done(&buf);
+}
+
+static void test_shortened(void **state)
+{
+    static const struct {
+        const char *text, *end;
+        size_t max;
+    } cases[] = {
+        {"short", "short", 100},
+        /* 100 bytes: whole. 101 and more: 50 in front, 2 behind; characters stay whole. */
+        {"AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEEEEEFFFFFFFFFFGGGGGGGGGGHHHHHHHHHHIIIII"
+         "I"
+         "IIIIJJJJJJJJJJ",
+         "JJJJJJJJJJ", 100},
+        {"AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEEEEEFFFFFFFFFFGGGGGGGGGGHHHHHHHHHHIIIII"
+         "I"
+         "IIIIJJJJJJJJJJK",
+         "EEEEEEEEEE [... 49 bytes ...] JK", 100},
+        {"AAAAAAAAAABBBBBBBBBBCCCCCCCCCCDDDDDDDDDDEEEEEEEEE\xc3\xa9"
+         "FFFFFFFFFGGGGGGGGGGHHHHHHHHHHIIIIIIIIIIJJJJJJJJJJ\xc3\xa9",
+         "DEEEEEEEEE [... 51 bytes ...] \xc3\xa9", 100},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct buf buf;
+        buf_init(&buf, cases[i].max);
+        assert_int_equal(NG_OK,
+                         buf_add_shortened(&buf, ng_str_of(cases[i].text), cases[i].max));
+        const char *text = buf_cstr(&buf);
+        assert_true(buf.len >= strlen(cases[i].end));
+        assert_string_equal(cases[i].end, text + buf.len - strlen(cases[i].end));
+        buf_done(&buf);
+    }
 }
 
 static void test_no_memory(void **state)
@@ -164,9 +204,13 @@ static void test_json_string_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_adding),       cmocka_unit_test(test_limit_sticks),
-        cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_json_strings), cmocka_unit_test(test_json_string_places),
+        cmocka_unit_test(test_adding),
+        cmocka_unit_test(test_limit_sticks),
+        cmocka_unit_test(test_shortened),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_json_strings),
+        cmocka_unit_test(test_json_string_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

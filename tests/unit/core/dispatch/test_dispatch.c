@@ -104,6 +104,8 @@ static void test_answers(void **state)
            "INTERNAL");
     run_as(&harness, NG_ROLE_ADMIN, NG_MODE_AGENT, "d_shape", "{\"kind\":\"text\"}",
            "INTERNAL");
+    expect_error(&harness, "d_shape", "{\"kind\":\"silent\"}", "TOOL_FAILED",
+                 "`d_shape` failed without a message");
     run_as(&harness, NG_ROLE_ADMIN, NG_MODE_AGENT, "d_big", "{\"bytes\":1000}", "ok");
     run_as(&harness, NG_ROLE_ADMIN, NG_MODE_AGENT, "d_big", "{\"bytes\":1001}", "TOO_LARGE");
     harness_close(&harness);

@@ -289,6 +289,9 @@ static int shape_run(void *self, struct ng_call *call, struct ng_str args)
     if (str_is(kind, "text")) {
         return ng_reply(call, kind);
     }
+    if (str_is(kind, "silent")) {
+        return ng_fail(call, NG_EFAILED, "%s", "");
+    }
     struct ng_writer *writer = call->host->reply_json(call);
     call->host->json_object(writer);
     call->host->json_name(writer, "n");

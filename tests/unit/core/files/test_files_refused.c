@@ -240,6 +240,42 @@ static void test_mounted_file(void **state)
     assert_int_equal(count_intents(harness), 0);
 }
 
+/* Room for the new text beside a file, but not for the old one as well: the refusal says why
+ * the old one is kept. */
+static void test_no_room_for_the_old_text(void **state)
+{
+    enum { SIZE = 28 * 1024 };
+    struct harness *harness = *state;
+    char folder[PATH_SIZE];
+    char path[PATH_SIZE];
+    char text[SIZE + 1];
+    memset(text, 'y', SIZE);
+    text[SIZE] = '\0';
+    (void)in_root(harness, folder, "full");
+    assert_int_equal(mkdir(folder, 0755), 0);
+    if (mount("none", folder, "tmpfs", 0, "size=64k") != 0) {
+        skip();
+    }
+    put(harness, "full/f", text);
+    second_name(harness, "full/f", "full/g");
+    assert_true(edit_is(harness, APPEND, "full/f", "STORAGE_FULL",
+                        "it has 2 names, so its old content is kept beside it meanwhile, and "
+                        "no room is left on its disk"));
+    has(harness, "full/f", text);
+    (void)in_root(harness, path, "full/g");
+    assert_int_equal(unlink(path), 0);
+    (void)in_root(harness, path, "full/f");
+    assert_int_equal(mount(path, path, NULL, MS_BIND, NULL), 0);
+    assert_true(edit_is(harness, APPEND, "full/f", "STORAGE_FULL",
+                        "it is a mount, so its old content is kept beside it meanwhile, and no "
+                        "room is left on its disk"));
+    assert_int_equal(umount(path), 0);
+    has(harness, "full/f", text);
+    assert_int_equal(count_temps(harness), 0);
+    assert_int_equal(count_intents(harness), 0);
+    assert_int_equal(umount(folder), 0);
+}
+
 /* A copy belongs to the gateway: "runs as its owner" must not come along. */
 static void test_copies_run_as_nobody_else(void **state)
 {
@@ -285,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_no_permission),
         cmocka_unit_test_setup_teardown(test_several_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_mounted_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_room_for_the_old_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_copies_run_as_nobody_else, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_and_pipes, setup, teardown),
     };

@@ -65,6 +65,13 @@ static void stays(const char *schema, const char *input)
 #define LIST "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
 #define NUMBERS "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}"
 
+#define CLOSED "{\"properties\":{\"a\":{\"type\":\"string\"}},\"additionalProperties\":false}"
+#define IF                                                                                     \
+    "{\"properties\":{\"n\":{\"type\":\"integer\"}},\"if\":{\"properties\":{\"n\":{\"const\":" \
+    "1}}},"                                                                                    \
+    "\"then\":{\"properties\":{\"v\":{\"type\":\"boolean\"},\"w\":{\"type\":\"string\"}}},"    \
+    "\"else\":{\"properties\":{\"m\":{\"type\":\"integer\"}}}}"
+
 static void test_null_counts_as_not_given(void **state)
 {
     static const char object[] =
@@ -83,6 +90,12 @@ static void test_null_counts_as_not_given(void **state)
             "{\"must\":\"\",\"in\":{\"y\":1},\"list\":[{\"x\":1},{}]}");
     becomes("{\"allOf\":[{\"properties\":{\"a\":{\"enum\":[1]}}}]}", "{\"a\":null,\"b\":[]}",
             "{\"b\":[]}");
+    /* In a map, but where every name is refused. */
+    becomes(OF("{\"additionalProperties\":{\"type\":\"string\"}}"), "{\"a\":{\"x\":null}}",
+            "{\"a\":{}}");
+    stays(OF("{\"additionalProperties\":false}"), "{\"a\":{\"x\":null}}");
+    stays(OF("{\"additionalProperties\":{\"type\":\"string\"},\"required\":[\"x\"]}"),
+          "{\"a\":{\"x\":null}}");
     becomes(
         "{\"anyOf\":[{\"required\":[\"c\"]},{\"properties\":{\"a\":{\"type\":\"string\"}}}]}",
         "{\"a\":null}", "{}");
@@ -123,6 +136,22 @@ static void test_texts_of_values(void **state)
          "{\"m\":\"y\",\"v\":\"3\"}", "{\"m\":\"y\",\"v\":3}"},
         {"{\"prefixItems\":[{\"type\":\"integer\"}],\"items\":{\"type\":\"boolean\"}}",
          "[\"1\",\"true\"]", "[1,true]"},
+        /* Where the value selects the schema, also by a member that was a text. */
+        {IF, "{\"n\":\"1\",\"m\":\"2\",\"v\":\"true\",\"w\":null}",
+         "{\"n\":1,\"m\":\"2\",\"v\":true}"},
+        {IF, "{\"n\":2,\"m\":\"2\",\"v\":\"true\",\"w\":null}",
+         "{\"n\":2,\"m\":2,\"v\":\"true\",\"w\":null}"},
+        {"{\"dependentSchemas\":{\"n\":" OF("{\"type\":\"integer\"}") ",\"m\":" OF(
+             "{\"type\":\"boolean\"}") "}}",
+         "{\"n\":0,\"a\":\"5\"}", "{\"n\":0,\"a\":5}"},
+        {"{\"allOf\":[" OF(
+             "{\"type\":\"string\"}") "],\"required\":[\"c\"],"
+                                      "\"unevaluatedProperties\":{\"type\":\"integer\"}}",
+         "{\"a\":\"5\",\"b\":\"5\",\"d\":null}", "{\"a\":\"5\",\"b\":5}"},
+        {"{\"allOf\":[{\"additionalProperties\":{\"type\":\"string\"}}],"
+         "\"properties\":{\"a\":{\"type\":\"integer\"}},"
+         "\"unevaluatedProperties\":{\"type\":\"integer\"}}",
+         "{\"a\":\"5\",\"b\":\"5\"}", "{\"a\":5,\"b\":\"5\"}"},
         /* Another violation in the same value does not prevent decoding. */
         {"{\"required\":[\"b\"],\"properties\":{\"a\":{\"type\":\"integer\"}}}",
          "{\"a\":\"5\"}", "{\"a\":5}"},
@@ -175,10 +204,30 @@ static void test_members_that_clients_add(void **state)
 {
     static const char closed[] =
         "{\"properties\":{\"a\":{\"type\":\"string\"}},\"additionalProperties\":false}";
+    static const char *const roots[] = {
+        "{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":" CLOSED "}}",
+        "{\"allOf\":[" OF("{}") "," CLOSED "]}",
+        "{\"anyOf\":[" CLOSED ",{\"$ref\":\"#/$defs/x\"}],\"$defs\":{\"x\":" CLOSED "}}",
+        "{\"oneOf\":[" CLOSED "]}",
+    };
+    static const char *const open[] = {
+        "{\"allOf\":[" OF("{}") "],\"required\":[\"a\"]}",
+        "{\"allOf\":[{\"additionalProperties\":{}}],\"required\":[\"a\"],"
+        "\"unevaluatedProperties\":false}",
+        "{\"anyOf\":[" CLOSED "," OF("{}") "],\"required\":[\"a\"]}",
+        "{\"allOf\":[" CLOSED ",{\"properties\":{\"sessionId\":{}}}]}",
+        "{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}],\"required\":[\"a\"]}",
+    };
     (void)state;
     becomes(closed, "{\"sessionId\":1,\"a\":\"x\",\"action\":{}}", "{\"a\":\"x\"}");
     becomes(closed, "{\"action\":1,\"actions\":2}", "{\"actions\":2}");
     stays(closed, "{\"a\":{\"action\":1}}");
+    for (size_t i = 0; i < NG_COUNT(roots); i++) {
+        becomes(roots[i], "{\"sessionId\":1,\"a\":\"x\"}", "{\"a\":\"x\"}");
+    }
+    for (size_t i = 0; i < NG_COUNT(open); i++) {
+        stays(open[i], "{\"sessionId\":1}");
+    }
     /* One that the tool has, or takes as any other, is its own. */
     stays("{\"properties\":{\"action\":{\"type\":\"string\"}},\"additionalProperties\":false}",
           "{\"action\":1}");
