@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -88,12 +89,13 @@ static bool attach_socket_answers(const char *path)
         return false;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
         return false;
     }
     bool answers =
-        connect(fd, (const struct sockaddr *)(const void *)&address, sizeof(address)) == 0;
+        connect(fd, (const struct sockaddr *)(const void *)&address, sizeof(address)) == 0 ||
+        errno == EAGAIN; /* many others wait for it */
     (void)close(fd);
     return answers;
 }
@@ -321,6 +323,15 @@ int attach_try(struct attach *attach, struct buf *error)
     return rc;
 }
 
+/* `mcp` has blocked the signals that end it. */
+static bool attach_is_stopped(void)
+{
+    sigset_t signals;
+    return sigpending(&signals) == 0 &&
+           (sigismember(&signals, SIGTERM) == 1 || sigismember(&signals, SIGINT) == 1 ||
+            sigismember(&signals, SIGHUP) == 1);
+}
+
 int attach_open_found(struct command_line *line, struct attach *ret)
 {
     struct buf error;
@@ -339,7 +350,7 @@ int attach_open_found(struct command_line *line, struct attach *ret)
     buf_init(&error, ATTACH_ERROR_MAX);
     /* The holder of the directory may be a gateway that is starting. */
     while ((rc = attach_try(ret, &error)) == NG_EBUSY &&
-           clock_monotonic_ns() / 1000000 < until) {
+           clock_monotonic_ns() / 1000000 < until && !attach_is_stopped()) {
         const struct timespec pause = {0, ATTACH_POLL_MS * 1000000L};
         (void)nanosleep(&pause, NULL);
         buf_clear(&error);

@@ -18,6 +18,8 @@
 #define RELAY_READ_BYTES ((size_t)64 * 1024)
 /* How often the command around the relay may look after its own. */
 #define RELAY_LOOK_MS 5000
+/* How often it looks for a stop while it waits for jobs. */
+#define RELAY_WAIT_MS 200
 
 /* ---- a gateway that is gone ---- */
 
@@ -43,7 +45,7 @@ static bool is_wanted(struct relay *relay)
 /* Of the reader, without the lock: one try to have a gateway again. */
 static void search(struct relay *relay)
 {
-    int rc = relay->host->take_over(relay->host->user);
+    int rc = is_stopped(relay) ? NG_EUNAVAILABLE : relay->host->take_over(relay->host->user);
     lock_take(&relay->lock);
     if (rc != NG_EBUSY || now_ms() >= relay->search.until_ms) {
         relay->search.wanted = false;
@@ -54,19 +56,25 @@ static void search(struct relay *relay)
     lock_release(&relay->lock);
 }
 
-/* Of the reader, under the lock: waits for a change, and searches where that is wanted. */
+/* Of the reader, under the lock: waits for a change or a stop, and searches where that is
+ * wanted. */
 static void wait_searching(struct relay *relay)
 {
-    if (!relay->search.wanted || atomic_load(&relay->stop)) {
-        lock_wait(&relay->changed, &relay->lock);
-        return;
+    long wait_ms = RELAY_WAIT_MS;
+    if (relay->search.wanted && !atomic_load(&relay->stop)) {
+        lock_release(&relay->lock);
+        search(relay);
+        lock_take(&relay->lock);
+        wait_ms = relay->search.wanted ? ATTACH_POLL_MS : 0;
     }
-    lock_release(&relay->lock);
-    search(relay);
-    lock_take(&relay->lock);
-    if (relay->search.wanted) {
-        struct timespec until = clock_deadline(ATTACH_POLL_MS);
+    if (wait_ms > 0) {
+        struct timespec until = clock_deadline(wait_ms);
         (void)lock_wait_until(&relay->changed, &relay->lock, &until);
+    }
+    if (!atomic_load(&relay->stop) && is_stopped(relay)) {
+        atomic_store(&relay->stop, true);
+        relay_stop_jobs(relay);
+        (void)pthread_cond_broadcast(&relay->changed);
     }
 }
 
@@ -76,7 +84,7 @@ bool relay_find_gateway(struct relay_job *job)
     bool is_reader = pthread_equal(pthread_self(), relay->reader) != 0;
     lock_take(&relay->lock);
     unsigned ended = relay->search.ended;
-    if (!relay->of_serve && !relay->search.wanted) {
+    if (!relay->of_serve) {
         relay->search.wanted = true;
         relay->search.until_ms = now_ms() + ATTACH_MCP_WAIT_MS;
         (void)pthread_cond_broadcast(&relay->changed);
@@ -84,15 +92,14 @@ bool relay_find_gateway(struct relay_job *job)
     }
     while (relay->search.wanted && relay->search.ended == ended && !atomic_load(&job->stop) &&
            !atomic_load(&relay->stop)) {
-        if (!is_reader) {
-            lock_wait(&relay->changed, &relay->lock);
-        } else if (is_stopped(relay)) {
-            break;
-        } else {
+        if (is_reader) {
             wait_searching(relay);
+        } else {
+            lock_wait(&relay->changed, &relay->lock);
         }
     }
-    bool found = relay->search.ended != ended && relay->search.found;
+    bool found = relay->search.ended != ended && relay->search.found &&
+                 !atomic_load(&job->stop) && !atomic_load(&relay->stop);
     lock_release(&relay->lock);
     return found;
 }
@@ -215,14 +222,16 @@ static void relay_listen(struct relay *relay)
 
 /* ---- in ---- */
 
-/* In the stateless version a request is cancelled by closing its stream. True: done. */
-static bool cancel_here(struct relay *relay, struct ng_str id)
+/* In the stateless version a request is cancelled by closing its stream. all: in each version.
+ * True: done. */
+static bool cancel_here(struct relay *relay, struct ng_str id, bool all)
 {
     bool found = false;
     lock_take(&relay->lock);
     for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL && id.len > 0;
          job = LIST_NEXT(job, link)) {
-        if (job->message.version[0] != '\0' && str_equal(buf_str(&job->message.id), id)) {
+        if ((job->message.version[0] != '\0' || all) &&
+            str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;
             (void)pthread_cond_broadcast(&relay->changed);
@@ -240,8 +249,11 @@ static void post_now(struct relay *relay, struct relay_job *job)
     if (job->message.answers.len > 0) {
         relay_was_answered(relay, buf_str(&job->message.answers));
     }
-    if (!cancel_here(relay, buf_str(&job->message.cancels))) {
+    if (!cancel_here(relay, buf_str(&job->message.cancels), false)) {
         relay_job_post(job);
+        if (job->unreached) { /* its request must not be sent to the next gateway */
+            (void)cancel_here(relay, buf_str(&job->message.cancels), true);
+        }
     }
     relay_job_free(job);
     if (initialized) {
@@ -395,6 +407,9 @@ int mcp_relay_run(struct command_line *line, struct attach *attach,
     int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (relay == NULL || wake_fd < 0) {
         command_error("out of memory or open files");
+        if (wake_fd >= 0) {
+            (void)close(wake_fd);
+        }
         free(relay);
         return COMMAND_FAILED;
     }

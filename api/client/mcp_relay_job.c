@@ -202,12 +202,26 @@ static void job_headers(struct relay_job *job, bool resumes, struct client_reque
     lock_release(&relay->lock);
 }
 
+/* A request whose session has ended, and whose answer no other session has. */
+static bool job_is_left_behind(struct relay_job *job)
+{
+    struct relay *relay = job->relay;
+    lock_take(&relay->lock);
+    bool left = job->kind == RELAY_JOB_REQUEST && !job->message.is_initialize &&
+                strcmp(job->session, relay->session) != 0;
+    lock_release(&relay->lock);
+    return left;
+}
+
 static enum client_outcome job_send(struct relay_job *job, const char *method, int *ret_status,
                                     char *error, size_t error_size)
 {
     struct relay *relay = job->relay;
     struct arena arena;
     struct client_request request = relay->base;
+    if (strcmp(method, "GET") == 0 && job_is_left_behind(job)) {
+        return CLIENT_NOBODY;
+    }
     attach_direct(relay->attach, &request);
     request.method = method;
     request.path = "/mcp";
@@ -232,7 +246,7 @@ static enum client_outcome job_send(struct relay_job *job, const char *method, i
         outcome = relay->attach->client->send(&request, ret_status, error, error_size);
     }
     arena_done(&arena);
-    if (*ret_status != 0) {
+    if (*ret_status >= 200 && *ret_status < 400) { /* refusals may be of the HTTP library */
         lock_take(&relay->lock);
         relay->of_serve = !job->of_mcp;
         lock_release(&relay->lock);
@@ -281,12 +295,16 @@ static bool job_is_of_session(const struct relay_job *job)
 static enum client_outcome job_reach(struct relay_job *job, int *status, char *error,
                                      size_t error_size)
 {
-    enum client_outcome outcome;
-    do {
+    enum client_outcome outcome = job_send(job, "POST", status, error, error_size);
+    for (int i = 0;
+         i < RELAY_REACH_MAX && outcome == CLIENT_NOBODY && !job_is_of_session(job) &&
+         relay_find_gateway(job) && job_pause(job, ATTACH_POLL_MS);
+         i++) {
         buf_clear(&job->answer);
         outcome = job_send(job, "POST", status, error, error_size);
-    } while (outcome == CLIENT_NOBODY && !job_is_of_session(job) && relay_find_gateway(job));
-    return outcome;
+    }
+    job->unreached = outcome == CLIENT_NOBODY;
+    return job->unreached && atomic_load(&job->stop) ? CLIENT_STOPPED : outcome;
 }
 
 /* The same in a new session if the old one is gone. The gateway may go, too, before it has

@@ -17,6 +17,9 @@
 #define RELAY_AGAIN_MS 1000
 /* New sessions that are tried for one message. */
 #define RELAY_SESSIONS_TRIED 3
+/* Times that one message is sent to a gateway that was found, and is gone before it is reached.
+ */
+#define RELAY_REACH_MAX 50
 /* The longest pause of a stream that is refused again and again. */
 #define RELAY_AGAIN_MAX_MS 30000
 /* Requests of the gateway that the client has not answered yet; further ones are not
@@ -89,6 +92,7 @@ struct relay_job {
     char session[RELAY_HEADER_MAX]; /* it was sent in */
     enum relay_job_kind kind;
     bool has_thread;  /* of its own */
+    bool unreached;   /* no gateway has got it */
     bool of_mcp;      /* the gateway that answered is one that `notegate mcp` has opened */
     atomic_bool stop; /* the client took it back, or the relay ends */
     LIST_ENTRY(relay_job) link;

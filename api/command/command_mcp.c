@@ -60,14 +60,15 @@ static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
     (void)attach_parse_mode(line->mode, &ret->mode); /* the command line was checked */
 }
 
-/* A descriptor that becomes readable with SIGTERM or SIGINT: they end it as the end of input
- * does. */
+/* A descriptor that becomes readable with SIGTERM, SIGINT or SIGHUP: they end it as the end of
+ * input does. */
 static int mcp_stop_fd(void)
 {
     sigset_t signals;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGTERM);
     (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -120,8 +121,10 @@ static int mcp_take_over(void *user)
     struct mcp_command *mcp = user;
     struct attach *attach = &mcp->attach;
     struct buf error;
-    if (mcp->failed || attach->gateway != NULL || attach_check_owner(attach) != COMMAND_OK) {
-        mcp->failed = true;
+    if (attach->gateway != NULL) {
+        return mcp->server != NULL ? NG_OK : NG_EUNAVAILABLE;
+    }
+    if (mcp->failed || attach_check_owner(attach) != COMMAND_OK) {
         return NG_EUNAVAILABLE;
     }
     buf_init(&error, MCP_ERROR_MAX);
@@ -129,20 +132,19 @@ static int mcp_take_over(void *user)
     int rc = attach_try(attach, &error);
     orphans_end(&mcp->orphans);
     if (rc == NG_OK && attach->gateway != NULL) {
-        rc = mcp_share(mcp, &error);
-        log_write(NG_LOG_INFO, "mcp", "the gateway of %s ended: this process opened its own",
-                  attach->data_dir);
+        (void)mcp_share(mcp, &error);
         mcp->failed = mcp->server == NULL; /* the relay has no other way to it */
-    } else {
-        mcp->failed = rc != NG_OK && rc != NG_EBUSY;
     }
     if (mcp->failed) {
-        if (error.len > 0) {
-            command_error("%s", buf_cstr(&error));
-        }
         gateway_close(attach->gateway);
         attach->gateway = NULL;
         rc = NG_EUNAVAILABLE;
+    } else if (attach->gateway != NULL) {
+        log_write(NG_LOG_INFO, "mcp", "the gateway of %s ended: this process opened its own",
+                  attach->data_dir);
+    }
+    if (rc != NG_OK && rc != NG_EBUSY && error.len > 0) {
+        command_error("%s", buf_cstr(&error));
     }
     buf_done(&error);
     return rc;

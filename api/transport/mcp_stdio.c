@@ -484,19 +484,18 @@ static bool stop_is_due(const struct mcp_stdio *config, int64_t *since)
 static void wait_idle(struct stdio_state *state)
 {
     int64_t stopping_since = 0;
-    bool cancelled = false;
     lock_take(&state->lock);
     while (state->in_flight > 0) {
         state->broken = state->broken || client_left(state->config);
-        if (!cancelled && (state->broken || stop_is_due(state->config, &stopping_since))) {
-            cancelled = true;
+        if (state->broken || stop_is_due(state->config, &stopping_since)) {
             lock_release(&state->lock);
             if (!state->config->is_shared) {
                 atomic_store(&state->config->gateway->cancelling, true);
             }
-            mcp_session_cancel(state->session, NULL);
+            mcp_session_cancel(state->session, NULL); /* also what has begun since */
             lock_take(&state->lock);
-        } else {
+        }
+        if (state->in_flight > 0) {
             wait_a_step(state);
         }
     }

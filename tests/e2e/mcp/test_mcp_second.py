@@ -247,6 +247,37 @@ def test_the_first_is_killed_during_a_call(begin):
     assert "default" in notebooks(second, 2)
 
 
+def test_a_call_that_was_running_ends_where_the_session_is_opened_again_meanwhile(begin):
+    """Its answer is in no other session."""
+    first = begin()
+    first.initialize()
+    second = begin()
+    second.initialize()
+    second.send(call("test_sampling", {"prompt": "x"}, number=1))
+    while second.next().get("method") != "sampling/createMessage":
+        pass
+    kill(first)
+    second.send(call("notebook", {"mode": "list"}, 2))
+    answers = {}
+    while len(answers) < 2:
+        message = second.next()
+        if "method" not in message:
+            answers[message["id"]] = message
+    assert "result" in answers[2] and any(part in answers[1]["error"]["message"] for part in ENDED), answers
+
+
+def test_a_request_that_was_taken_back_is_not_sent_to_the_next(begin):
+    first = begin()
+    first.initialize()
+    second = begin()
+    second.initialize()
+    kill(first)
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    second.process.stdin.write("".join(json.dumps(message) + "\n" for message in (write("taken-back", 1), cancelled)))
+    second.process.stdin.flush()
+    assert "taken-back" not in notebooks(second, 2)
+
+
 def test_a_client_without_a_session_goes_on(begin, tmp_path):
     """Of the stateless protocol: nothing is sent before its first call."""
     first = begin()
