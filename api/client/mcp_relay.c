@@ -222,15 +222,16 @@ static void relay_listen(struct relay *relay)
 
 /* ---- in ---- */
 
-/* In the stateless version a request is cancelled by closing its stream. all: in each version.
- * True: done. */
-static bool cancel_here(struct relay *relay, struct ng_str id, bool all)
+enum cancelled { CANCEL_STATELESS, CANCEL_ALL };
+
+/* In the stateless version a request is cancelled by closing its stream. True: done. */
+static bool cancel_here(struct relay *relay, struct ng_str id, enum cancelled which)
 {
     bool found = false;
     lock_take(&relay->lock);
     for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL && id.len > 0;
          job = LIST_NEXT(job, link)) {
-        if ((job->message.version[0] != '\0' || all) &&
+        if ((job->message.version[0] != '\0' || which == CANCEL_ALL) &&
             str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;
@@ -249,10 +250,11 @@ static void post_now(struct relay *relay, struct relay_job *job)
     if (job->message.answers.len > 0) {
         relay_was_answered(relay, buf_str(&job->message.answers));
     }
-    if (!cancel_here(relay, buf_str(&job->message.cancels), false)) {
+    if (!cancel_here(relay, buf_str(&job->message.cancels), CANCEL_STATELESS)) {
         relay_job_post(job);
-        if (job->unreached) { /* its request must not be sent to the next gateway */
-            (void)cancel_here(relay, buf_str(&job->message.cancels), true);
+        if (job->reach ==
+            CLIENT_NOBODY) { /* its request must not be sent to the next gateway */
+            (void)cancel_here(relay, buf_str(&job->message.cancels), CANCEL_ALL);
         }
     }
     relay_job_free(job);

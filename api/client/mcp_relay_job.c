@@ -295,6 +295,7 @@ static bool job_is_of_session(const struct relay_job *job)
 static enum client_outcome job_reach(struct relay_job *job, int *status, char *error,
                                      size_t error_size)
 {
+    buf_clear(&job->answer);
     enum client_outcome outcome = job_send(job, "POST", status, error, error_size);
     for (int i = 0;
          i < RELAY_REACH_MAX && outcome == CLIENT_NOBODY && !job_is_of_session(job) &&
@@ -303,8 +304,8 @@ static enum client_outcome job_reach(struct relay_job *job, int *status, char *e
         buf_clear(&job->answer);
         outcome = job_send(job, "POST", status, error, error_size);
     }
-    job->unreached = outcome == CLIENT_NOBODY;
-    return job->unreached && atomic_load(&job->stop) ? CLIENT_STOPPED : outcome;
+    job->reach = outcome;
+    return outcome == CLIENT_NOBODY && atomic_load(&job->stop) ? CLIENT_STOPPED : outcome;
 }
 
 /* The same in a new session if the old one is gone. The gateway may go, too, before it has

@@ -91,8 +91,8 @@ struct relay_job {
     bool answered;                  /* the answer went to stdout */
     char session[RELAY_HEADER_MAX]; /* it was sent in */
     enum relay_job_kind kind;
-    bool has_thread;  /* of its own */
-    bool unreached;   /* no gateway has got it */
+    enum client_outcome reach; /* of its message; CLIENT_NOBODY: no gateway has got it */
+    bool has_thread;           /* of its own */
     bool of_mcp;      /* the gateway that answered is one that `notegate mcp` has opened */
     atomic_bool stop; /* the client took it back, or the relay ends */
     LIST_ENTRY(relay_job) link;

@@ -25,7 +25,6 @@
 #include "api/transport/mcp_stdio.h"
 #include "commands.h"
 #include "core/base/clock.h"
-#include "core/base/files/fd_io.h"
 #include "core/base/log.h"
 #include "core/base/log_queue.h"
 #include "core/base/str.h"
@@ -169,7 +168,7 @@ static void mcp_give_up(int signal_number)
     static const char text[] = "notegate: calls of other clients did not end and were "
                                "interrupted; every acknowledged write is kept\n";
     (void)signal_number;
-    (void)fd_put(STDERR_FILENO, str_make(text, sizeof(text) - 1));
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
     _exit(COMMAND_OK);
 }
 

@@ -119,7 +119,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
         if (info != NULL && daemon != NULL) {
             /* server->tcp may not be assigned yet; the socket's family tells the daemons apart.
              */
-            struct sockaddr_storage local;
+            struct sockaddr_storage local = {0};
             socklen_t size = sizeof(local);
             bool is_socket =
                 getsockname(info->connect_fd, (struct sockaddr *)&local, &size) == 0 &&
