@@ -16,9 +16,9 @@
 #include "core/base/str.h"
 
 #define RELAY_READ_BYTES ((size_t)64 * 1024)
-/* How often the command around the relay may look after its own. */
+/* The longest interval between two calls of the host's look(). */
 #define RELAY_LOOK_MS 5000
-/* How often it looks for a stop while it waits for jobs. */
+/* Interval of checks for a stop while the relay waits for jobs. */
 #define RELAY_WAIT_MS 200
 
 /* ---- a gateway that is gone ---- */
@@ -42,7 +42,7 @@ static bool is_wanted(struct relay *relay)
     return wanted;
 }
 
-/* Of the reader, without the lock: one try to have a gateway again. */
+/* Called by the reader thread without the lock: tries once to find or open a gateway. */
 static void search(struct relay *relay)
 {
     int rc = is_stopped(relay) ? NG_EUNAVAILABLE : relay->host->take_over(relay->host->user);
@@ -56,8 +56,8 @@ static void search(struct relay *relay)
     lock_release(&relay->lock);
 }
 
-/* Of the reader, under the lock: waits for a change or a stop, and searches where that is
- * wanted. */
+/* Called by the reader thread with the lock held: waits for a change or a stop, and runs the
+ * search if a job wants it. */
 static void wait_searching(struct relay *relay)
 {
     long wait_ms = RELAY_WAIT_MS;
@@ -84,7 +84,7 @@ bool relay_find_gateway(struct relay_job *job)
     bool is_reader = pthread_equal(pthread_self(), relay->reader) != 0;
     lock_take(&relay->lock);
     unsigned ended = relay->search.ended;
-    if (!relay->of_serve) {
+    if (!relay->of_serve && !relay->search.wanted) {
         relay->search.wanted = true;
         relay->search.until_ms = now_ms() + ATTACH_MCP_WAIT_MS;
         (void)pthread_cond_broadcast(&relay->changed);
@@ -222,16 +222,16 @@ static void relay_listen(struct relay *relay)
 
 /* ---- in ---- */
 
-enum cancelled { CANCEL_STATELESS, CANCEL_ALL };
+enum cancel_scope { CANCEL_STATELESS, CANCEL_ALL };
 
 /* In the stateless version a request is cancelled by closing its stream. True: done. */
-static bool cancel_here(struct relay *relay, struct ng_str id, enum cancelled which)
+static bool cancel_here(struct relay *relay, struct ng_str id, enum cancel_scope scope)
 {
     bool found = false;
     lock_take(&relay->lock);
     for (struct relay_job *job = LIST_FIRST(&relay->jobs); job != NULL && id.len > 0;
          job = LIST_NEXT(job, link)) {
-        if ((job->message.version[0] != '\0' || which == CANCEL_ALL) &&
+        if ((job->message.version[0] != '\0' || scope == CANCEL_ALL) &&
             str_equal(buf_str(&job->message.id), id)) {
             atomic_store(&job->stop, true);
             found = true;
@@ -252,8 +252,8 @@ static void post_now(struct relay *relay, struct relay_job *job)
     }
     if (!cancel_here(relay, buf_str(&job->message.cancels), CANCEL_STATELESS)) {
         relay_job_post(job);
-        if (job->reach ==
-            CLIENT_NOBODY) { /* its request must not be sent to the next gateway */
+        /* The next gateway must not get the request that is cancelled. */
+        if (job->reach == CLIENT_NOBODY) {
             (void)cancel_here(relay, buf_str(&job->message.cancels), CANCEL_ALL);
         }
     }
@@ -310,8 +310,8 @@ static void relay_lines(struct relay *relay, struct buf *input)
     input->len = rest;
 }
 
-/* Waits for input, and does meanwhile what only the reader may. False: there is none to come.
- */
+/* Waits for input. Meanwhile it runs the search and the host's look(), which belong to this
+ * thread. False: the relay ends. */
 static bool wait_input(struct relay *relay)
 {
     struct pollfd fds[3] = {{STDIN_FILENO, POLLIN, 0},

@@ -10,10 +10,11 @@
 struct mcp_relay_host {
     int out_fd;
     int stop_fd; /* -1: none */
-    /* One try, without waiting, where no gateway answers at the socket. NG_OK: one answers
-     * again, of this process or another. NG_EBUSY: not yet. Else not, after a message. */
+    /* Called when no gateway answers at the socket: tries once, without waiting. NG_OK: a
+     * gateway of this or another process answers. NG_EBUSY: not yet. Other codes: none will,
+     * and a message says why. */
     int (*take_over)(void *user);
-    /* Now and then. */
+    /* Called while the relay waits for input, at least every 5 s. */
     void (*look)(void *user);
     void *user;
 };

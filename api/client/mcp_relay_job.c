@@ -202,7 +202,7 @@ static void job_headers(struct relay_job *job, bool resumes, struct client_reque
     lock_release(&relay->lock);
 }
 
-/* A request whose session has ended, and whose answer no other session has. */
+/* Its session has ended, and no other session gives its answer. */
 static bool job_is_left_behind(struct relay_job *job)
 {
     struct relay *relay = job->relay;
@@ -285,13 +285,14 @@ static bool job_lost_session(const struct relay_job *job, enum client_outcome ou
            !job->message.is_initialize && job->session[0] != '\0';
 }
 
-/* It belongs to a session of before: another gateway has no use for it. */
+/* It answers or cancels a request of the lost session: another gateway cannot use it. */
 static bool job_is_of_session(const struct relay_job *job)
 {
     return job->message.answers.len > 0 || job->message.cancels.len > 0;
 }
 
-/* Sends it, to another gateway if the one of before is gone: that got nothing of it. */
+/* Sends the message. A gateway that cannot be reached has not received it, so it is sent to the
+ * next one. */
 static enum client_outcome job_reach(struct relay_job *job, int *status, char *error,
                                      size_t error_size)
 {

@@ -38,12 +38,12 @@ enum relay_input {
     RELAY_INPUT_ENDED /* the client sends nothing any more */
 };
 
-/* For a gateway, where the one of before is gone: the reader's, for all jobs that want it. */
+/* The search for a new gateway. The reader thread runs it for all jobs that wait. */
 struct relay_search {
     bool wanted;
     int64_t until_ms;
-    unsigned ended; /* counts them */
-    bool found;     /* by the last that ended */
+    unsigned ended; /* number of searches that have ended */
+    bool found;     /* result of the last one */
 };
 
 struct relay {

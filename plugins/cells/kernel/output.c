@@ -312,7 +312,8 @@ static void take_stream(struct outputs *outputs, struct ng_str content)
     nb_text_done(&text);
 }
 
-/* May it be so large? What is older goes for it, unless it is in the beginning. */
+/* True: an update to this size fits, possibly after older outputs are dropped. Outputs of the
+ * beginning are not dropped. */
 static bool display_may_be(struct outputs *outputs, struct output *output, size_t bytes)
 {
     size_t before = output_bytes(output);

@@ -423,7 +423,7 @@ static void test_a_large_value(void **state)
     }
 }
 
-/* What else it has is named. */
+/* A note gives the size of the other MIME types, which are not kept. */
 static void test_a_large_value_with_other_data(void **state)
 {
     struct outputs outputs;

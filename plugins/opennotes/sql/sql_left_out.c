@@ -9,7 +9,7 @@
 
 #define NOTES_MAX ((size_t)1 << 32)
 
-/* Has the statement anything that leaves rows out? */
+/* True: the statement can filter rows. */
 static bool has_conditions(struct ng_str sql)
 {
     static const char *const words[] = {"WHERE", "HAVING", "ON", "json_each", "json_tree"};

@@ -82,9 +82,9 @@ void notes_sql_printf(sqlite3_context *context, int count, sqlite3_value **value
  */
 int notes_sql_broken_begin(struct notes_sql_guard *guard, const struct notes_sql *sql,
                            struct notes_answer *answer);
-/* Properties of such a note were read. */
+/* Records that properties of such a note were read. */
 int notes_sql_broken_read(struct notes_sql_guard *guard, int64_t note);
-/* Such notes in this row are not left out. */
+/* Marks the notes of this row: they are not left out. */
 void notes_sql_broken_row(struct notes_sql_guard *guard, sqlite3_stmt *statement);
 /* Counts those that are in no row. */
 int notes_sql_broken_end(struct notes_sql_guard *guard, struct notes_left_out *left);

@@ -136,7 +136,7 @@ static void test_texts_of_values(void **state)
          "{\"m\":\"y\",\"v\":\"3\"}", "{\"m\":\"y\",\"v\":3}"},
         {"{\"prefixItems\":[{\"type\":\"integer\"}],\"items\":{\"type\":\"boolean\"}}",
          "[\"1\",\"true\"]", "[1,true]"},
-        /* Where the value selects the schema, also by a member that was a text. */
+        /* if and dependentSchemas, also where the deciding member was sent as text. */
         {IF, "{\"n\":\"1\",\"m\":\"2\",\"v\":\"true\",\"w\":null}",
          "{\"n\":1,\"m\":\"2\",\"v\":true}"},
         {IF, "{\"n\":2,\"m\":\"2\",\"v\":\"true\",\"w\":null}",
