@@ -99,8 +99,9 @@ static void names_in_any_case(void **state)
 static void aliases_are_searched(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_put(fixture, "a.md", "---\naliases: [Kaffeekasse, Other]\n---\nfirst words\n");
+    /* Among equal hits the newest is the first. */
     fixture_put(fixture, "b.md", "about the kaffeekasse\n");
+    fixture_put(fixture, "a.md", "---\naliases: [Kaffeekasse, Other]\n---\nfirst words\n");
     fixture_serve(fixture, NULL);
     static const char *const all[] = {
         "{\"query\":\"kaffeekasse\"}",

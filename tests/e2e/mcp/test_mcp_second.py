@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import stat
 import types
 
@@ -271,10 +272,13 @@ def test_a_request_that_was_taken_back_is_not_sent_to_the_next(begin):
     first.initialize()
     second = begin()
     second.initialize()
+    # Stopped, so that it reads both lines before it looks for another gateway.
+    second.process.send_signal(signal.SIGSTOP)
     kill(first)
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     second.process.stdin.write("".join(json.dumps(message) + "\n" for message in (write("taken-back", 1), cancelled)))
     second.process.stdin.flush()
+    second.process.send_signal(signal.SIGCONT)
     assert "taken-back" not in notebooks(second, 2)
 
 
