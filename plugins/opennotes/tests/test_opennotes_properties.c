@@ -141,9 +141,9 @@ static void lines_of_the_file(void **state)
 static void left_out_notes_are_told(void **state)
 {
     struct fixture *fixture = *state;
-    fixture_put(fixture, "bad.md", BROKEN);
-    fixture_put(fixture, "bad2.md", "---\n\tx: 1\n---\nText #inline\n");
     fixture_put(fixture, "good.md", "---\nstatus: open\n---\nText\n");
+    fixture_put(fixture, "bad2.md", "---\n\tx: 1\n---\nText #inline\n");
+    fixture_put(fixture, "bad.md", BROKEN); /* the newest is told first */
     fixture_serve(fixture,
                   (const char *const[]){
                       "opennotes.views={\"v\":{\"query\":{\"filters\":{"
