@@ -272,8 +272,10 @@ def test_a_request_that_was_taken_back_is_not_sent_to_the_next(begin):
     first.initialize()
     second = begin()
     second.initialize()
+    assert "default" in notebooks(second, 3)  # all lines before are sent
     # Stopped, so that it reads both lines before it looks for another gateway.
     second.process.send_signal(signal.SIGSTOP)
+    assert os.waitid(os.P_PID, second.process.pid, os.WSTOPPED | os.WNOWAIT).si_status == signal.SIGSTOP
     kill(first)
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     second.process.stdin.write("".join(json.dumps(message) + "\n" for message in (write("taken-back", 1), cancelled)))
