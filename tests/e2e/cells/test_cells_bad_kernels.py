@@ -96,6 +96,7 @@ def test_no_idle(bad):
     assert one.text("c0") == "x\n" and one.text("c1") == "hi\n"
 
 
+@pytest.mark.long
 def test_no_reply(bad):
     one = bad([["busy"], ["stream", "x\n"], ["idle"]], GOOD)
     said = one.fail("c0", status=504, code="TIMEOUT", timeout=5)
@@ -226,6 +227,7 @@ def test_a_question_at_once_waits_for_its_channel(bad):
     assert "answered ''" in one.run("c0")
 
 
+@pytest.mark.long
 def test_an_interrupt_that_takes_the_reply_with_it(bad):
     """ipykernel has such a moment, just before the code runs."""
     one = bad([["busy"], ["input"], ["stream", "x\n"], ["swallow"], ["idle"]], GOOD)
@@ -235,6 +237,7 @@ def test_an_interrupt_that_takes_the_reply_with_it(bad):
     assert "hi" in one.run("c1") and one.cell("c1")["execution_count"] == 2
 
 
+@pytest.mark.long
 def test_an_interrupt_by_message(bad):
     one = bad([["busy"], ["sleep", 10], ["reply"], ["idle"]], kernel="messages")
     assert "TIMEOUT" in one.call("runNotebookCells", cellIds=["c0"], timeout=2).text

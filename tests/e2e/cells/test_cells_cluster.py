@@ -103,6 +103,7 @@ def test_one_kernel_for_both(both):
     assert two.look(handle).json()["code"] in ("KERNEL_ELSEWHERE", "RUN_NOT_FOUND")
 
 
+@pytest.mark.long
 def test_an_idle_kernel_leaves_its_notebook(pair):
     pair.start("one", "cells.idle_timeout=1s")
     pair.start("two")

@@ -23,6 +23,7 @@ from preload_support import SANITIZED, shim
 # ---- how many, how long ----
 
 
+@pytest.mark.long
 def test_kernels_are_capped(start):
     need("python3")
     running = start(["plugins=cells", "cells.max_kernels=2"])

@@ -237,6 +237,7 @@ def test_cancelling_a_task_interrupts(book, gateway, tmp_path):
     assert one.text("a") == "begun\n" and one.outputs("b") == []
 
 
+@pytest.mark.long
 def test_closing_a_stateless_stream_interrupts(book, gateway, tmp_path):
     one = book(("a", f"import time\nopen({str(tmp_path / 'begun')!r}, 'w')\nwhile True: time.sleep(.1)"))
     client = Mcp(gateway, one, True)

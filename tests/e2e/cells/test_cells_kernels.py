@@ -385,6 +385,7 @@ def test_kernels_are_chosen(book):
     assert "A new kernel was started for this notebook: `python3`." in three.run("a")
 
 
+@pytest.mark.long
 def test_another_implementation(book):
     need("xpython")
     one = book(("a", "print('a'); print('b'); 1 + 1"), ("b", "1/0"), ("c", "input()"), ("d", "'on'"), kernel="xpython")

@@ -261,8 +261,9 @@ def test_a_stop_waits_no_longer_than_it_may(start):
 def test_stdio(start, tasker, tmp_path, relayed):
     """The same on stdin and stdout, in a gateway of its own or through the one that serves."""
     gateway = start() if relayed else None
+    own = () if relayed else ("--set", f"plugins={tasker}", "--set", "shutdown_timeout=1s")
     process = subprocess.Popen(
-        [binary(), "mcp", "--data-dir", str(tmp_path / "data"), *(() if relayed else ("--set", f"plugins={tasker}"))],
+        [binary(), "mcp", "--data-dir", str(tmp_path / "data"), *own],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), cwd=tmp_path)
     try:
         def ask(method, params):

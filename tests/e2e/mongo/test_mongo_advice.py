@@ -77,6 +77,7 @@ def engine(gateway):
 REFUSED = error(85, "An equivalent index already exists with a different name and options")
 
 
+@pytest.mark.long
 def test_text_index_of_another_program(text, tmp_path):  # noqa: F811
     """Said once in the log and by `check`, with the command; ours is made soon after it was carried out."""
     database, uri = DATABASE + "_foreign", f"mongodb://127.0.0.1:{text.port}/?directConnection=true"
@@ -173,6 +174,7 @@ def keyless(router, database):  # noqa: F811
     return found
 
 
+@pytest.mark.long
 def test_shard_key_in_each_command(mongo, router, tmp_path):  # noqa: F811
     """Of documents the space and, of one document, its _id; of our own collections the _id."""
     database, uri = DATABASE + "_keyed", f"mongodb://127.0.0.1:{router.port}/"

@@ -100,6 +100,7 @@ def refused_late(command):
     return NOT_ALLOWED
 
 
+@pytest.mark.long
 def test_numbers_wait_for_their_index(mongo, proxy, tmp_path):  # noqa: F811
     """Without the unique index a change could get two numbers: none gets one. The changes are made, and everybody who has to
     know it is told."""

@@ -183,6 +183,7 @@ def finished(gateway, database):
     made(create(gateway, "four"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [False, True])
 def test_an_older_version(mongo, proxy, tmp_path, broken):  # noqa: F811
     """Changes that were done are completed, others undone, also by two gateways at once and over breaking lines.

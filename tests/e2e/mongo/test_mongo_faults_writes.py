@@ -112,6 +112,7 @@ def test_made_and_refused(proxy, hasty):
     assert content(hasty, name) == "start\nmore"
 
 
+@pytest.mark.long
 def test_deletion_whose_tombstone_left(mongo, proxy, tmp_path):  # noqa: F811
     """The answer of a deletion is lost until another gateway has moved the tombstone out of its collection."""
     database = DATABASE + "_tombstones"

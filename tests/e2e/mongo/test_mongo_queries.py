@@ -170,6 +170,7 @@ def is_look(command):
     return command.name == "find" and command.collection == "notegate_events" and "_id" in command.body["filter"]
 
 
+@pytest.mark.long
 def test_an_idle_gateway(database, gateway, proxy):  # noqa: F811
     """After many events that are never shown: few commands, by the gateway's own heartbeats, and no look at the events finds
     any of those again or reads more than an index.

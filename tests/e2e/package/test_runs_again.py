@@ -105,6 +105,7 @@ def test_what_fails_always_is_red(planted):
     assert re.search(r"^mcp +FAILED: 1 passed, 1 failed", said, re.M)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["kill -SEGV $$", "kill -ABRT $$", "echo '==1==ERROR: AddressSanitizer: heap'; exit 66"])
 def test_a_crash_of_a_program_is_not_run_again(planted, command):
     planted("def test_good():\n    pass\n", [command])
@@ -112,6 +113,7 @@ def test_a_crash_of_a_program_is_not_run_again(planted, command):
     assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
 
 
+@pytest.mark.long
 def test_a_crash_of_the_gateway_is_not_run_again(planted):
     planted("@pytest.fixture\ndef gateway(request):\n    yield first(request)\n    if request.node.rep:\n"
             "        pytest.fail('the gateway crashed: exit code -11')\n\n\n"
@@ -120,6 +122,7 @@ def test_a_crash_of_the_gateway_is_not_run_again(planted):
     assert code == 1 and said.splitlines()[-2] == "flaky: 0", said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["kill -SEGV $$", "sh -c 'kill -ABRT $$'; exit $?"])
 def test_a_crash_of_what_a_test_starts_is_not_run_again(planted, command):
     planted("import subprocess\n\n\ndef test_call(request):\n"
@@ -128,6 +131,7 @@ def test_a_crash_of_what_a_test_starts_is_not_run_again(planted, command):
     assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("second", ["pytest.skip('no server')", "assert False, 'an acknowledged write was lost'"])
 def test_what_the_second_run_must_not_do(planted, second):
     planted(f"def test_luck(request):\n    assert not first(request), 'out of luck'\n    {second}\n")
@@ -135,6 +139,7 @@ def test_what_the_second_run_must_not_do(planted, second):
     assert code == 1 and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 1 failed, 0 skipped"], said
 
 
+@pytest.mark.long
 def test_a_run_that_broke_off_is_red(planted):
     root = planted("def test_luck(request):\n    assert not first(request), 'out of luck'\n")
     (root / "tests/mcp/conftest.py").write_text(CONFTEST + "\n\ndef pytest_unconfigure(config):\n"
@@ -156,18 +161,21 @@ def test_a_signal_ends_what_runs(planted, tmp_path, asked, last):
         assert last in process.stdout.read().splitlines()[-1]
 
 
+@pytest.mark.long
 def test_six_of_two_suites_are_more_than_luck(planted):
     planted("@pytest.mark.parametrize('number', range(3))\ndef test_luck(request, number):\n    assert not first(request)\n", ["exit 1"] * 3)
     code, said = planted.run("unit", "mcp")
     assert code == 1 and "none is run again" in said and said.splitlines()[-2:] == ["flaky: 3", "3 passed, 3 failed, 0 skipped"], said
 
 
+@pytest.mark.long
 def test_six_are_more_than_luck(planted):
     planted("@pytest.mark.parametrize('number', range(6))\ndef test_luck(request, number):\n    assert not first(request)\n")
     code, said = planted.run("mcp")
     assert code == 1 and "none is run again" in said and said.splitlines()[-2:] == ["flaky: 0", "0 passed, 6 failed, 0 skipped"], said
 
 
+@pytest.mark.long
 def test_one_test_many_times(planted):
     planted("def test_luck(request):\n    assert not first(request), 'out of luck 7'\n", ["exit 1"])
     code, said = planted.run("stress", "tests/mcp/test_planted.py::test_luck", "--times", "3", "--hogs", "1")
