@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_tools.h"
+#include "entry/entry.h"
 #include "entry/entry_tools.h"
 #include "entry/read_receipts.h"
 #include "memory/memory.h"
@@ -342,8 +343,9 @@ static const struct ng_code agent_notebook_codes[] = {
 #define ENTRY_FIELDS                                                                           \
     {"title", NG_FIELD_TEXT, 8.0}, {"summary", NG_FIELD_TEXT, 3.0},                            \
         {"metadata.tags", NG_FIELD_TAG, 0}, {"metadata.status", NG_FIELD_TAG, 0},              \
+        {"metadata.created_by", NG_FIELD_TAG, 0},                                              \
     {                                                                                          \
-        "metadata.created_by", NG_FIELD_TAG, 0                                                 \
+        ENTRY_TITLE_KEY, NG_FIELD_TAG, 0                                                       \
     }
 
 static const struct ng_field page_fields[] = {

@@ -111,9 +111,8 @@ struct ng_str entry_join(struct ng_call *call, const struct ng_str *pieces, size
     return joined;
 }
 
-/* A failure message in pieces: an id may hold a NUL, at which a format would stop. */
-static void entry_fail_pieces(struct ng_call *call, int code, const struct ng_str *pieces,
-                              size_t count)
+void entry_fail_pieces(struct ng_call *call, int code, const struct ng_str *pieces,
+                       size_t count)
 {
     (void)call->host->fail_text(call, code, entry_join(call, pieces, count));
 }
@@ -131,11 +130,12 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
 {
     const struct ng_host *host = call->host;
     bool deleted = doc != NULL && doc->deleted;
+    bool anywhere = key->collection.data == NULL;
     const struct ng_str pieces[] = {
         ng_str_of("there is no entry '"),
         key->id,
         ng_str_of("' in "),
-        key->collection,
+        anywhere ? ng_str_of("pages, code_snippets or research_notes") : key->collection,
         ng_str_of(deleted ? "; it was deleted" : ""),
     };
     entry_fail_pieces(call, AGENT_NOTEBOOK_ENTRY_NOT_FOUND, pieces, NG_COUNT(pieces));
@@ -144,6 +144,8 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
                    "notebook_history shows its versions while they are kept; "
                    "notebook_restore brings one back, the last was version %llu.",
                    (unsigned long long)doc->revision - 1);
+    } else if (anywhere) {
+        host->hint(call, "notebook_search and notebook_list find ids.");
     } else {
         unsigned here = entry_collection(key->collection);
         host->hint(call,

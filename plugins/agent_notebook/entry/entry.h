@@ -22,8 +22,8 @@
 
 /* The collection of this name; ENTRY_COLLECTIONS: none. */
 unsigned entry_collection(struct ng_str name);
-/* The key of the entry that the arguments `collection` and `notebook_id` name, in the space of
- * the caller. Fails with NG_EINVAL for an id that no entry can have. */
+/* The key of the arguments `collection` (absent: {NULL, 0}) and `notebook_id`, as an id, in the
+ * space of the caller. Fails with NG_EINVAL for an id that no entry can have. */
 int entry_key(struct ng_call *call, struct ng_key *ret);
 /* "agent:NAME" of the caller; of a name, with or without that prefix; and the bare name. */
 struct ng_str entry_agent(struct ng_call *call);
@@ -34,12 +34,15 @@ int entry_strings(struct ng_call *call, const char *argument, const struct ng_st
                   size_t *ret_count);
 bool entry_exists(const struct ng_doc *doc);
 /* Fails with ENTRY_NOT_FOUND and its details; `doc` (or NULL) tells whether the entry was
- * deleted. */
+ * deleted. Without a collection in the key: it is in none. */
 int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct ng_doc *doc);
 int entry_no_version(struct ng_call *call, const struct ng_key *key, uint64_t version);
 /* Fails with SECTION_NOT_FOUND, listing the headings of the text. */
 int entry_no_section(struct ng_call *call, const struct ng_key *key, struct ng_str text,
                      struct ng_str name);
+/* Fails with a message in pieces: an id may hold a NUL, at which a format would stop. */
+void entry_fail_pieces(struct ng_call *call, int code, const struct ng_str *pieces,
+                       size_t count);
 /* The beginning of a text, for a failure message that quotes it. */
 struct ng_str entry_quoted(struct ng_str text);
 int entry_no_memory(struct ng_call *call);
@@ -61,6 +64,22 @@ const struct ng_value *entry_member(struct ng_call *call, const struct ng_value 
 int entry_row_body(struct ng_call *call, const struct ng_doc *row, const struct ng_value **ret);
 /* The parsed body of a document. */
 int entry_body(struct ng_call *call, const struct ng_doc *doc, const struct ng_value **ret);
+
+/* ---- entry_find.c: which entry ---- */
+
+/* The member of an entry with its folded title, an indexed field. */
+#define ENTRY_TITLE_KEY "title_key"
+
+/* The folded title, in call memory; {NULL, 0}: the call has failed. */
+struct ng_str entry_title_key(struct ng_call *call, struct ng_str title);
+/* The entry that the arguments `notebook_id` (an id, or the title of one entry of the space,
+ * any case) and `collection` (or none) name. An id that is equal wins, also of a deleted entry.
+ * Its newest revision, as host->get(): revision 0 if `collection` has no such entry. */
+int entry_find(struct ng_call *call, struct ng_key *ret, const struct ng_doc **ret_newest);
+/* The same for a tool that does not read the entry before it changes it. A gateway that shares
+ * its documents would read the database once more: there, a text that looks like an id is none
+ * but an id if `collection` is given. */
+int entry_find_to_change(struct ng_call *call, struct ng_key *ret);
 
 /* ---- times ---- */
 

@@ -46,12 +46,8 @@ int entry_delete_run(void *self, struct ng_call *call, struct ng_str args)
         return entry_no_memory(call);
     }
     delete->self = self;
-    int rc = entry_key(call, &delete->key);
     /* Load the document first: nothing should be loaded under the lock. */
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = call->host->get(call, &delete->key, 0, &doc);
+    int rc = entry_find(call, &delete->key, &doc);
     if (rc != NG_OK) {
         return rc;
     }

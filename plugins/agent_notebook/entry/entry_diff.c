@@ -31,16 +31,16 @@ static int diff_get(struct ng_call *call, const struct ng_key *key, uint64_t ver
 }
 
 /* The versions to compare: `to` is the newest one by default. */
-static int diff_versions(struct ng_call *call, const struct ng_key *key, uint64_t *ret_from,
+static int diff_versions(struct ng_call *call, struct ng_key *ret_key, uint64_t *ret_from,
                          uint64_t *ret_to)
 {
     const struct ng_doc *newest = NULL;
-    int rc = call->host->get(call, key, 0, &newest);
+    int rc = entry_find(call, ret_key, &newest);
     if (rc != NG_OK) {
         return rc;
     }
     if (newest->revision == 0) {
-        return entry_not_found(call, key, newest);
+        return entry_not_found(call, ret_key, newest);
     }
     uint64_t last = newest->revision - newest->deleted;
     *ret_from = (uint64_t)ng_arg_int(call, "from", 1);
@@ -204,11 +204,7 @@ int entry_diff_run(void *self, struct ng_call *call, struct ng_str args)
     struct diff diff = {0};
     (void)self;
     (void)args;
-    int rc = entry_key(call, &key);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = diff_versions(call, &key, &from, &to);
+    int rc = diff_versions(call, &key, &from, &to);
     if (rc != NG_OK) {
         return rc;
     }

@@ -295,11 +295,13 @@ static struct ng_str draft_json(struct ng_call *call, const struct entry_draft *
     struct ng_writer *writer = host->json_writer(call);
     struct ng_str now = entry_time(call, host->now_ms());
     struct ng_str none = {NULL, 0};
-    if (writer == NULL || now.data == NULL) {
+    struct ng_str title_key = entry_title_key(call, draft->title);
+    if (writer == NULL || now.data == NULL || title_key.data == NULL) {
         return none;
     }
     host->json_object(writer);
     entry_put(call, writer, "title", draft->title);
+    entry_put(call, writer, ENTRY_TITLE_KEY, title_key);
     entry_put(call, writer, "collection_type", ng_str_of(entry_collections[draft->collection]));
     write_history(call, draft, writer, now);
     entry_put(call, writer, "summary", draft->summary);

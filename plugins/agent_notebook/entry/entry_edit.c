@@ -29,12 +29,12 @@ int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
                              ng_str_of("one of `content`, `append` and `edits`"),
                              ng_str_of("several of them"));
     }
-    if (section && !content) {
-        return entry_invalid(call, "/section", ng_str_of("`content` beside it"),
-                             ng_str_of("`section` without `content`"));
+    if (section && !content && !append) {
+        return entry_invalid(call, "/section", ng_str_of("`content` or `append` beside it"),
+                             ng_str_of("`section` without them"));
     }
     if (section) {
-        *ret = ENTRY_SECTION;
+        *ret = content ? ENTRY_SECTION : ENTRY_SECTION_APPEND;
     } else if (content) {
         *ret = ENTRY_REPLACE;
     } else if (append) {
@@ -241,7 +241,7 @@ static int edit_append(struct ng_call *call, struct ng_str present, struct entry
 {
     struct ng_str more = ng_arg_text(call, "append");
     bool open = present.len > 0 && present.data[present.len - 1] != '\n';
-    if (open && more.len > 0 && more.data[0] != '\n') {
+    if (open && more.len > 0 && !str_begins(more, "\n") && !str_begins(more, "\r\n")) {
         more = entry_join(call, (struct ng_str[]){ng_str_of("\n"), more}, 2);
     }
     if (ends_dos(present)) {
@@ -389,11 +389,21 @@ static struct ng_str without_heading(struct ng_str content, const struct entry_s
     return content;
 }
 
-static int edit_section(struct ng_call *call, struct ng_str present, struct entry_draft *draft,
-                        struct ng_draft *next)
+/* Makes the cut for text at the end of the section: behind its last line that is not blank. */
+static void edit_cut_behind(struct ng_str text, const struct entry_section *section,
+                            struct ng_str more, struct edit_cut *cut)
 {
+    cut->before.len = (size_t)(cut->after.data - text.data);
+    cut->open = more.len > 0 && text.data[cut->before.len - 1] != '\n';
+    cut->gap = cut->gap && section->next_underlined;
+}
+
+static int edit_section(struct ng_call *call, enum entry_edit_kind kind, struct ng_str present,
+                        struct entry_draft *draft, struct ng_draft *next)
+{
+    bool appends = kind == ENTRY_SECTION_APPEND;
     struct ng_str name = ng_arg_text(call, "section");
-    struct ng_str content = ng_arg_text(call, "content");
+    struct ng_str content = ng_arg_text(call, appends ? "append" : "content");
     struct entry_section section;
     struct edit_cut cut;
     if (!entry_find_section(present, name, &section)) {
@@ -403,7 +413,11 @@ static int edit_section(struct ng_call *call, struct ng_str present, struct entr
         return edit_section_again(call, draft, present, &section);
     }
     edit_cut(present, &section, &cut);
-    content = without_heading(content, &section, &cut);
+    if (appends) {
+        edit_cut_behind(present, &section, content, &cut);
+    } else {
+        content = without_heading(content, &section, &cut);
+    }
     if (cut.line_end.len > 1) {
         content = with_dos(call, content);
         if (content.data == NULL) {
@@ -416,8 +430,9 @@ static int edit_section(struct ng_call *call, struct ng_str present, struct entr
     int rc = edit_give(call, &text, draft, next);
     buf_done(&text);
     struct ng_str shown = entry_quoted(name);
-    draft->did =
-        call->host->format(call, "section '%.*s' replaced", (int)shown.len, shown.data);
+    draft->did = call->host->format(
+        call, appends ? "content appended to section '%.*s'" : "section '%.*s' replaced",
+        (int)shown.len, shown.data);
     return rc;
 }
 
@@ -437,8 +452,8 @@ int entry_edit(struct ng_call *call, enum entry_edit_kind kind, struct ng_str pr
     if (kind == ENTRY_EDITS) {
         return edit_many(call, present, draft, next);
     }
-    if (kind == ENTRY_SECTION) {
-        return edit_section(call, present, draft, next);
+    if (kind == ENTRY_SECTION || kind == ENTRY_SECTION_APPEND) {
+        return edit_section(call, kind, present, draft, next);
     }
     draft->text = ng_arg_text(call, "content");
     draft->bytes = draft->text.len;

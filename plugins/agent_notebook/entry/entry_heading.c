@@ -100,6 +100,7 @@ static bool is_atx(struct ng_str line, struct entry_heading *ret)
         return false;
     }
     ret->level = (unsigned)marks;
+    ret->underlined = false;
     ret->text = atx_text(behind(bare, marks));
     return true;
 }
@@ -240,6 +241,7 @@ bool entry_next_heading(struct entry_scan *scan, struct entry_heading *ret)
             struct ng_str text = {scan->text.data + scan->paragraph, at - scan->paragraph};
             ret->text = entry_trim(text);
             ret->level = level;
+            ret->underlined = true;
             ret->at = scan->paragraph;
             scan->in_paragraph = false;
             return true;
@@ -318,6 +320,7 @@ static bool find_named(struct ng_str text, struct ng_str name, struct entry_sect
     while (entry_next_heading(&scan, &heading)) {
         if (found && !ended && heading.level <= ret->heading.level) {
             ret->end = heading.at;
+            ret->next_underlined = heading.underlined;
             ended = true;
         }
         if (found) {
@@ -335,6 +338,7 @@ static bool find_named(struct ng_str text, struct ng_str name, struct entry_sect
         found = true;
         ret->heading = heading;
         ret->end = text.len;
+        ret->next_underlined = false;
         ret->again = SIZE_MAX;
     }
     return found;

@@ -174,7 +174,6 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
 
 int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    const struct ng_host *host = call->host;
     struct ng_key key;
     const struct ng_doc *newest = NULL;
     struct history_list list = {
@@ -183,10 +182,7 @@ int entry_history_run(void *self, struct ng_call *call, struct ng_str args)
     };
     (void)self;
     (void)args;
-    int rc = entry_key(call, &key);
-    if (rc == NG_OK) {
-        rc = host->get(call, &key, 0, &newest);
-    }
+    int rc = entry_find(call, &key, &newest);
     if (rc == NG_OK && newest->revision == 0) {
         rc = entry_not_found(call, &key, newest);
     }

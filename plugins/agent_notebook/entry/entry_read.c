@@ -21,10 +21,10 @@ struct read_part {
 };
 
 /* Gets the entry, or one of its versions. Versions of a deleted entry can be read, too. */
-static int read_get(struct ng_call *call, const struct ng_key *key, const struct ng_doc **ret)
+static int read_get(struct ng_call *call, struct ng_key *key, const struct ng_doc **ret)
 {
     uint64_t version = (uint64_t)ng_arg_int(call, "version", 0);
-    int rc = call->host->get(call, key, 0, ret);
+    int rc = entry_find(call, key, ret);
     if (rc != NG_OK) {
         return rc;
     }
@@ -120,7 +120,8 @@ static void read_put_member(struct ng_call *call, struct ng_writer *writer,
 /* Members that the answer shows; an answer with a part of the text leaves out long ones. */
 static bool read_shows(struct ng_str member, bool partly)
 {
-    bool own = str_is(member, "summary_given") || str_is(member, "sections_given");
+    bool own = str_is(member, "summary_given") || str_is(member, "sections_given") ||
+               str_is(member, ENTRY_TITLE_KEY);
     return !own && !str_is(member, "history") && !(partly && str_is(member, "sections"));
 }
 
@@ -176,10 +177,7 @@ int entry_read_run(void *self, struct ng_call *call, struct ng_str args)
     const struct ng_value *body = NULL;
     struct read_part part = {.first = 1};
     (void)args;
-    int rc = entry_key(call, &key);
-    if (rc == NG_OK) {
-        rc = read_get(call, &key, &doc);
-    }
+    int rc = read_get(call, &key, &doc);
     if (rc == NG_OK && doc->text.len > ENTRY_INLINE_BYTES && !call->host->may_block(call)) {
         return NG_EWOULDBLOCK;
     }

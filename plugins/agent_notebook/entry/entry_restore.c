@@ -48,20 +48,16 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
 }
 
 /* Loads the version and, if the entry is deleted, its last history. */
-static int restore_load(struct ng_call *call, struct entry_restore *restore)
+static int restore_load(struct ng_call *call, struct entry_restore *restore,
+                        const struct ng_doc *newest)
 {
     const struct ng_host *host = call->host;
-    const struct ng_doc *newest = NULL;
     const struct ng_doc *last = NULL;
     const struct ng_value *body = NULL;
-    int rc = host->get(call, &restore->key, 0, &newest);
-    if (rc != NG_OK) {
-        return rc;
-    }
     if (newest->revision == 0) {
         return entry_not_found(call, &restore->key, newest);
     }
-    rc = host->get(call, &restore->key, restore->version, &restore->source);
+    int rc = host->get(call, &restore->key, restore->version, &restore->source);
     if (rc == NG_ENOTFOUND || (rc == NG_OK && !entry_exists(restore->source))) {
         return entry_no_version(call, &restore->key, restore->version);
     }
@@ -87,9 +83,10 @@ static int restore_load(struct ng_call *call, struct entry_restore *restore)
     return NG_OK;
 }
 
-int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *call,
-                          const struct ng_key *key, uint64_t version, bool with_reply,
-                          struct ng_change *ret_change)
+/* newest: the entry's newest revision. */
+static int restore_prepare(const struct agent_notebook *self, struct ng_call *call,
+                           const struct ng_doc *newest, const struct ng_key *key,
+                           uint64_t version, bool with_reply, struct ng_change *ret_change)
 {
     struct entry_restore *restore = ng_alloc(call, sizeof(*restore));
     if (restore == NULL) {
@@ -97,7 +94,7 @@ int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *cal
     }
     *restore = (struct entry_restore){
         .self = self, .key = *key, .version = version, .with_reply = with_reply};
-    int rc = restore_load(call, restore);
+    int rc = restore_load(call, restore, newest);
     if (rc != NG_OK) {
         return rc;
     }
@@ -111,18 +108,31 @@ int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *cal
     return NG_OK;
 }
 
+int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *call,
+                          const struct ng_key *key, uint64_t version, bool with_reply,
+                          struct ng_change *ret_change)
+{
+    const struct ng_doc *newest = NULL;
+    int rc = call->host->get(call, key, 0, &newest);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return restore_prepare(self, call, newest, key, version, with_reply, ret_change);
+}
+
 int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
 {
     const struct agent_notebook *notebook = self;
     struct ng_key key;
+    const struct ng_doc *newest = NULL;
     struct ng_change change;
     (void)args;
-    int rc = entry_key(call, &key);
+    int rc = entry_find(call, &key, &newest);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = entry_restore_prepare(notebook, call, &key, (uint64_t)ng_arg_int(call, "version", 0),
-                               true, &change);
+    rc = restore_prepare(notebook, call, newest, &key, (uint64_t)ng_arg_int(call, "version", 0),
+                         true, &change);
     if (rc != NG_OK) {
         return rc;
     }

@@ -16,8 +16,9 @@
     "\"" name "\":{\"type\":\"integer\",\"minimum\":" least ",\"maximum\":" most               \
     ",\"description\":\"" text "\"}"
 #define ID                                                                                     \
-    "\"notebook_id\":{\"type\":\"string\",\"description\":\"The ID of the notebook entry\"}"
-#define WHERE COLLECTION_OF("Which collection it is in")
+    "\"notebook_id\":{\"type\":\"string\",\"description\":\"The ID of the notebook entry, or " \
+    "its exact title\"}"
+#define WHERE COLLECTION_OF("Which collection it is in, if known")
 #define TAGS_OF(text)                                                                          \
     "\"tags\":{\"type\":\"array\",\"maxItems\":256,\"items\":{\"type\":\"string\","            \
     "\"minLength\":1,\"maxLength\":200},\"description\":\"" text "\"}"
@@ -25,6 +26,12 @@
     "\"" name "\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"string\"},"       \
     "\"description\":\"" text "\"}"
 #define VERSION "\"minimum\":1,\"maximum\":9007199254740992"
+
+#define NEW_TAGS TAGS_OF("New tags (replace the present ones; no commas)")
+#define NEW_STATUS STATUS_OF("New status")
+#define EXPECTED_VERSION                                                                       \
+    "\"expected_version\":{\"type\":\"integer\"," VERSION ",\"description\":\"Update only if " \
+    "the entry is at this version, else fail with CONFLICT\"}"
 
 /* Members that one collection adds. */
 #define OWN                                                                                    \
@@ -86,35 +93,15 @@ const char entry_create_result[] =
                "status") "," INTEGER("version") "}}";
 
 const char entry_read_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{"
-    "\"notebook_id\":{\"type\":\"string\",\"description\":\"The ID of the notebook entry to "
-    "read\"}," COLLECTION_OF(
-        "Which collection to look in") ","
-                                       "\"version\":{\"type\":\"integer\"," VERSION
-                                       ",\"description\":\"An earlier version\"}," TEXT_OF(
-                                           "section",
-                                           "Only what is under this heading (its plain text), "
-                                           "sub-headings "
-                                           "included") "," COUNT_OF("start_line", "1",
-                                                                    "9007199254740992",
-                                                                    "First line to return; "
-                                                                    "lines count from 1, in "
-                                                                    "the section if one is "
-                                                                    "named") "," COUNT_OF("max_"
-                                                                                          "line"
-                                                                                          "s",
-                                                                                          "1",
-                                                                                          "9007"
-                                                                                          "1992"
-                                                                                          "5474"
-                                                                                          "099"
-                                                                                          "2",
-                                                                                          "Most"
-                                                                                          " lin"
-                                                                                          "es "
-                                                                                          "to "
-                                                                                          "retu"
-                                                                                          "rn") "}}";
+    "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
+    "\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"An earlier version\"},"
+    "\"section\":{\"type\":\"string\",\"description\":\"Only what is under this heading (its "
+    "plain text), sub-headings included\"},"
+    "\"start_line\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740992,"
+    "\"description\":\"First line to return; lines count from 1, in the section if one is "
+    "named\"},"
+    "\"max_lines\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740992,"
+    "\"description\":\"Most lines to return\"}}}";
 
 const char entry_read_result[] = RESULT
     "\"notebook_id\",\"collection\",\"title\",\"content\",\"metadata\"],\"properties\":"
@@ -132,77 +119,22 @@ const char entry_read_result[] = RESULT
                                                                                "count") "," INTEGER("total") "}}}}";
 
 const char entry_update_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "," TEXT_OF(
-        "content",
-        "New content (replaces existing; with `section` only what is under "
-        "that "
-        "heading)") "," TEXT_OF("append",
-                                "Text to put at the end of the "
-                                "content, on a line of its own. "
-                                "Safe beside other agents: none "
-                                "is lost") ","
-                                           "\"edits\":{\"type\":"
-                                           "\"array\","
-                                           "\"minItems\":1,"
-                                           "\"maxItems\":100,"
-                                           "\"items\":{\"type\":"
-                                           "\"object\","
-                                           "\"required\":[\"old_"
-                                           "str\","
-                                           "\"new_str\"],"
-                                           "\"additionalProperties"
-                                           "\":"
-                                           "false,"
-                                           "\"properties\":{\"old_"
-                                           "str\":{\"type\":"
-                                           "\"string\","
-                                           "\"minLength\":1,"
-                                           "\"description\":"
-                                           "\"Text that is "
-                                           "there\"},\"new_"
-                                           "str\":{\"type\":"
-                                           "\"string\","
-                                           "\"description\":"
-                                           "\"What it "
-                                           "becomes\"}}},"
-                                           "\"description\":"
-                                           "\"Replacements, one "
-                                           "after the other. "
-                                           "Each old_str must be "
-                                           "there exactly once; "
-                                           "all are made or "
-                                           "none\"}," TEXT_OF(
-                                               "section",
-                                               "With `content`: "
-                                               "the heading (its "
-                                               "plain text) whose "
-                                               "text is "
-                                               "replaced, "
-                                               "sub-headings "
-                                               "included; the "
-                                               "heading itself "
-                                               "stays. Several "
-                                               "with "
-                                               "that text are "
-                                               "refused") "," TEXT_OF("titl"
-                                                                      "e",
-                                                                      "New "
-                                                                      "titl"
-                                                                      "e") "," TAGS_OF("New "
-                                                                                       "tags "
-                                                                                       "(replac"
-                                                                                       "e the "
-                                                                                       "present"
-                                                                                       " ones; "
-                                                                                       "no "
-                                                                                       "commas"
-                                                                                       ")") "," SUMMARY
-                                                                                            "," STATUS_OF(
-                                                                                                "New status") ","
-                                                                                                              "\"expected_version\":{\"type\":\"integer\"," VERSION
-                                                                                                              ",\"description\":\"Update only if "
-                                                                                                              "the entry is at this version, else fail with CONFLICT\"}," OWN
-                                                                                                              "}}";
+    "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
+    "\"content\":{\"type\":\"string\",\"description\":\"New content (replaces existing; with "
+    "`section` only what is under that heading)\"},"
+    "\"append\":{\"type\":\"string\",\"description\":\"Text to put at the end of the content, "
+    "or of its `section`, on a line of its own. Safe beside other agents: none is lost\"},"
+    "\"edits\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":"
+    "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
+    "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Text "
+    "that is there\"},\"new_str\":{\"type\":\"string\",\"description\":\"What it "
+    "becomes\"}}},\"description\":\"Replacements, one after the other. Each old_str must be "
+    "there exactly once; all are made or none\"},"
+    "\"section\":{\"type\":\"string\",\"description\":\"The heading (its plain text) whose "
+    "text `content` replaces or `append` extends, sub-headings included; the heading itself "
+    "stays. Several with that text are refused\"},"
+    "\"title\":{\"type\":\"string\",\"description\":\"New title\"}," NEW_TAGS "," SUMMARY
+    "," NEW_STATUS "," EXPECTED_VERSION "," OWN "}}";
 
 const char entry_update_result[] = RESULT
     "\"notebook_id\",\"status\",\"version\"],\"properties\":{" STRING("notebook_id") "," STRING(
@@ -280,13 +212,13 @@ const char entry_list_result[] = RESULT
                                                                                               "has_more") "," STRING("engine") "}}";
 
 const char entry_delete_params[] =
-    OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE "}}";
+    OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE "}}";
 
 const char entry_delete_result[] = RESULT "\"notebook_id\",\"status\"],\"properties\":{" STRING(
     "notebook_id") "," STRING("collection") "," STRING("status") "}}";
 
 const char entry_history_params[] =
-    OBJECT "\"required\":[\"notebook_id\",\"collection\"],\"properties\":{" ID "," WHERE ","
+    OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
            "\"limit\":{\"type\":\"integer\",\"default\":20,\"minimum\":1,\"maximum\":1000,"
            "\"description\":\"Most versions to return, newest first\"}," COUNT_OF(
                "offset", "0", "9007199254740992", "Versions to skip") "}}";
@@ -301,7 +233,7 @@ const char entry_history_result[] = RESULT
                        "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "}}";
 
 const char entry_diff_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"collection\",\"from\"],\"properties\":{" ID "," WHERE ","
+    "\"required\":[\"notebook_id\",\"from\"],\"properties\":{" ID "," WHERE ","
     "\"from\":{\"type\":\"integer\"," VERSION ",\"description\":\"The older version\"},"
     "\"to\":{\"type\":\"integer\"," VERSION ",\"description\":\"The newer version; without it "
     "the newest\"},"
@@ -322,7 +254,7 @@ const char entry_diff_result[] =
            "\"changed\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}";
 
 const char entry_restore_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"collection\",\"version\"],\"properties\":{" ID "," WHERE
+    "\"required\":[\"notebook_id\",\"version\"],\"properties\":{" ID "," WHERE
     ",\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"The version to bring "
     "back\"}}}";
 

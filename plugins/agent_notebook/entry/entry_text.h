@@ -24,8 +24,9 @@ uint64_t entry_line_of(struct ng_str text, size_t at);
 struct entry_heading {
     struct ng_str text; /* plain text; several lines if underlined */
     unsigned level;     /* 1 to 6 */
-    size_t at;          /* start of its first line */
-    size_t body;        /* start of the line below it */
+    bool underlined;
+    size_t at;   /* start of its first line */
+    size_t body; /* start of the line below it */
 };
 
 /* A scan over the lines of a text; zero it and set `text`. */
@@ -49,7 +50,8 @@ struct ng_str entry_heading_text(struct ng_call *call, const struct entry_headin
 struct entry_section {
     struct entry_heading heading;
     size_t end;
-    size_t again; /* start of the next heading with the same text; SIZE_MAX: none */
+    bool next_underlined; /* the heading at `end` */
+    size_t again;         /* start of the next heading with the same text; SIZE_MAX: none */
 };
 
 /* Finds the first section whose heading has this text. Leading # marks of the name are ignored,

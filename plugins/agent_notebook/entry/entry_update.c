@@ -121,7 +121,7 @@ int entry_update_run(void *self, struct ng_call *call, struct ng_str args)
         return entry_no_memory(call);
     }
     *update = (struct entry_update){.self = notebook};
-    int rc = entry_key(call, &update->key);
+    int rc = entry_find_to_change(call, &update->key);
     update->collection = entry_collection(update->key.collection);
     if (rc != NG_OK) {
         return rc;

@@ -124,20 +124,34 @@ static void test_one_kind_of_edit(void **state)
         "INVALID_INPUT", 400);
     fails_only(*state, "notebook_update", about(&page, ",\"section\":\"A\""), "INVALID_INPUT",
                400);
-    fails_only(*state, "notebook_update", about(&page, ",\"section\":\"A\",\"append\":\"y\""),
-               "INVALID_INPUT", 400);
+    fails_only(
+        *state, "notebook_update",
+        about(&page, ",\"section\":\"A\",\"edits\":[{\"old_str\":\"A\",\"new_str\":\"\"}]"),
+        "INVALID_INPUT", 400);
+}
+
+static void expect_section_member(void *state, const char *member, const char *content,
+                                  const char *section, const char *new_text, const char *want)
+{
+    char members[1024];
+    (void)snprintf(members, sizeof(members), "\"title\":\"T\",\"content\":\"%s\"", content);
+    struct entry page = make(state, "pages", members);
+    (void)snprintf(members, sizeof(members), ",\"section\":\"%s\",\"%s\":\"%s\"", section,
+                   member, new_text);
+    update(state, &page, members);
+    expect_content(state, &page, want);
 }
 
 static void expect_section_edit(void *state, const char *content, const char *section,
                                 const char *new_text, const char *want)
 {
-    char members[1024];
-    (void)snprintf(members, sizeof(members), "\"title\":\"T\",\"content\":\"%s\"", content);
-    struct entry page = make(state, "pages", members);
-    (void)snprintf(members, sizeof(members), ",\"section\":\"%s\",\"content\":\"%s\"", section,
-                   new_text);
-    update(state, &page, members);
-    expect_content(state, &page, want);
+    expect_section_member(state, "content", content, section, new_text, want);
+}
+
+static void expect_section_append(void *state, const char *content, const char *section,
+                                  const char *new_text, const char *want)
+{
+    expect_section_member(state, "append", content, section, new_text, want);
 }
 
 static void test_section_edits(void **state)
@@ -167,6 +181,47 @@ static void test_section_edits(void **state)
               "SECTION_NOT_FOUND", 404);
     assert_string_equal(at(none.details, "headings"), "[\"A\"]");
     answer_free(&none);
+}
+
+/* Behind the last line of the section that is not blank, its sub-headings included. */
+static void test_append_to_a_section(void **state)
+{
+    expect_section_append(*state, "# T\\n\\n## A\\n\\n- one\\n\\n## B\\nb\\n", "A", "- two",
+                          "# T\n\n## A\n\n- one\n- two\n\n## B\nb\n");
+    expect_section_append(*state, "## A\\n- one\\n\\n### Sub\\ns\\n\\n\\n## B", "## A", "x\\n",
+                          "## A\n- one\n\n### Sub\ns\nx\n\n\n## B");
+    expect_section_append(*state, "# A\\nold\\n# B\\n", "A", "new", "# A\nold\nnew\n# B\n");
+    expect_section_append(*state, "# A\\nold\\nB\\n=\\n", "A", "new",
+                          "# A\nnew\n\nold\nB\n=\n");
+    expect_section_append(*state, "# A\\n- old\\n\\nB\\n=\\n", "A", "new",
+                          "# A\n- old\nnew\n\nB\n=\n");
+    expect_section_append(*state, "# A\\n```\\n# no\\n```\\nB\\n=\\n", "A", "new",
+                          "# A\n```\n# no\n```\nnew\n\nB\n=\n");
+    expect_section_append(*state, "# A\\n\\n# B\\n", "A", "new", "# A\nnew\n\n# B\n");
+    expect_section_append(*state, "# A\\n# B\\n", "A", "new", "# A\nnew\n# B\n");
+    expect_section_append(*state, "# B\\n\\n# A\\nold", "A", "new", "# B\n\n# A\nold\nnew");
+    expect_section_append(*state, "# A\\nold\\n\\n", "A", "new", "# A\nold\nnew\n\n");
+    expect_section_append(*state, "# A", "A", "new", "# A\nnew");
+    expect_section_append(*state, "# A", "A", "", "# A");
+    expect_section_append(*state, "# A\\r\\n1\\r\\n\\r\\n# B\\r\\n", "A", "2\\n3",
+                          "# A\r\n1\r\n2\r\n3\r\n\r\n# B\r\n");
+    expect_section_append(*state, "# A\\nx  ", "A", "\\ny", "# A\nx  \n\ny");
+    expect_section_append(*state, "# \\u00dcber\\nx\\n", "\\u00dcber", "y",
+                          "# \xc3\x9c"
+                          "ber\nx\ny\n");
+    struct entry page =
+        make(*state, "pages", "\"title\":\"T\",\"content\":\"# A\\n\\n## B\\nb\\n# A\\n\"");
+    update(*state, &page, ",\"section\":\"B\",\"append\":\"### C\\nc\"");
+    expect_member(*state, &page, "", "sections.2.heading", "C");
+    expect_member(*state, &page, "", "history.1.summary", "content appended to section 'B'");
+    expect_member(*state, &page, "", "metadata.word_count", "10");
+    struct answer none =
+        fails(*state, "notebook_update", about(&page, ",\"section\":\"D\",\"append\":\"x\""),
+              "SECTION_NOT_FOUND", 404);
+    assert_string_equal(at(none.details, "headings"), "[\"A\",\"B\",\"C\",\"A\"]");
+    answer_free(&none);
+    fails_only(*state, "notebook_update", about(&page, ",\"section\":\"A\",\"append\":\"x\""),
+               "EDIT_AMBIGUOUS", 422);
 }
 
 /* A content that begins with the heading of its section leaves it once. */
@@ -286,6 +341,9 @@ static void test_append_to_dos_lines(void **state)
     page = make(*state, "pages", "\"title\":\"U\",\"content\":\"a\\r\\nb\\n\"");
     update(*state, &page, ",\"append\":\"c\\nd\"");
     expect_content(*state, &page, "a\r\nb\nc\nd");
+    page = make(*state, "pages", "\"title\":\"V\",\"content\":\"a\\r\\nb\"");
+    update(*state, &page, ",\"append\":\"\\r\\nc\"");
+    expect_content(*state, &page, "a\r\nb\r\nc");
 }
 
 static void test_sections_follow(void **state)
@@ -469,15 +527,25 @@ static void test_restart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_update_members),         WITH(test_update_by_another),
-        WITH(test_expected_version),       WITH(test_edits),
-        WITH(test_edits_all_or_none),      WITH(test_one_kind_of_edit),
-        WITH(test_section_edits),          WITH(test_a_section_that_is_there_twice),
-        WITH(test_a_heading_of_spaces),    WITH(test_titles_count_characters),
-        WITH(test_append_begins_a_line),   WITH(test_append_to_dos_lines),
-        WITH(test_own_heading_stays_once), WITH(test_sections_follow),
-        WITH(test_sections_have_content),  WITH(test_sections_of_a_long_page),
-        WITH(test_a_title_is_given),       WITH_SQLITE(test_no_update_is_lost),
+        WITH(test_update_members),
+        WITH(test_update_by_another),
+        WITH(test_expected_version),
+        WITH(test_edits),
+        WITH(test_edits_all_or_none),
+        WITH(test_one_kind_of_edit),
+        WITH(test_append_to_a_section),
+        WITH(test_section_edits),
+        WITH(test_a_section_that_is_there_twice),
+        WITH(test_a_heading_of_spaces),
+        WITH(test_titles_count_characters),
+        WITH(test_append_begins_a_line),
+        WITH(test_append_to_dos_lines),
+        WITH(test_own_heading_stays_once),
+        WITH(test_sections_follow),
+        WITH(test_sections_have_content),
+        WITH(test_sections_of_a_long_page),
+        WITH(test_a_title_is_given),
+        WITH_SQLITE(test_no_update_is_lost),
         WITH_SQLITE(test_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

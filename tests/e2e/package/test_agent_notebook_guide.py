@@ -61,8 +61,8 @@ def test_on_one_machine(start, tmp_path):
     begin, checkpoint = (block(GUIDE, "sh", word) for word in ("notebook_create", "checkpoint_snapshot"))
     text = (begin + checkpoint).replace("127.0.0.1:8420", f"127.0.0.1:{gateway.port}")
     answers = results(shell(text, tmp_path))
-    updated, searched, logged, recalled, summary, diff, restored = answers
-    assert updated["version"] == 2
+    updated, listed, searched, logged, recalled, summary, diff, restored = answers
+    assert updated["version"] == 2 and listed["notebook_id"] == updated["notebook_id"]
     assert [row["title"] for row in searched["results"]] == ["Launch plan"]
     assert "content" not in searched["results"][0]
     if "backlog" in recalled:  # a slow machine

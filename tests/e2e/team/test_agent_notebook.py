@@ -30,11 +30,11 @@ ARGUMENTS = {
 }
 REQUIRED = {
     "notebook_create": {"collection", "title", "content"},
-    "notebook_read": {"notebook_id", "collection"},
-    "notebook_update": {"notebook_id", "collection"},
+    "notebook_read": {"notebook_id"},
+    "notebook_update": {"notebook_id"},
     "notebook_search": {"query"},
     "notebook_list": set(),
-    "notebook_delete": {"notebook_id", "collection"},
+    "notebook_delete": {"notebook_id"},
 }
 
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Entries and memories as an agent finds, changes and takes them back in one call: over REST and both MCP eras, with the
+documents and the journal in sqlite, and in MongoDB and Redis."""
+
+import contextlib
+
+import pytest
+from conftest import Gateway
+from mcp_support import HANDSHAKE, MODERN
+from servers import Servers
+
+
+FACES = ("rest", HANDSHAKE, MODERN)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mongo"])
+def sets(request):
+    """The configuration of a gateway, by where its documents and its journal are."""
+    with contextlib.ExitStack() as stack:
+        made = ["plugins=agent_notebook"]
+        if request.param == "mongo":
+            servers = Servers(stack)
+            made += ["documents=mongo", f"mongo.uri={servers.mongo().uri}", "mongo.database=notegate_day", "mongo.timeout=30s",
+                     "journal=redis", f"redis.uri={servers.redis().uri}"]
+        yield made
+
+
+@pytest.fixture(scope="module")
+def gateway(sets, tmp_path_factory):
+    made = Gateway(tmp_path_factory.mktemp("day") / "data", sets)
+    yield made
+    assert made.stop() == 0, made.errors
+
+
+class Agent:
+    """An agent in a space, at one of the faces of a gateway."""
+
+    def __init__(self, gateway, face, space, name="ann", key=None):
+        self.gateway, self.face, self.space = gateway, face, space
+        self.headers = {"X-Notegate-Space": space} | (
+            {"Authorization": f"Bearer {key}"} if key else {"X-Notegate-Agent": name})
+        self.session = None
+
+    def also(self, **more):
+        return Agent(self.gateway, self.face, more.pop("space", self.space), **more)
+
+    def post(self, method, params):
+        version = self.face
+        headers = self.headers | {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": version}
+        if version == MODERN:
+            params = params | {"_meta": {"io.modelcontextprotocol/protocolVersion": version,
+                                         "io.modelcontextprotocol/clientCapabilities": {}}}
+            headers |= {"Mcp-Method": method} | ({"Mcp-Name": params["name"]} if "name" in params else {})
+        elif self.session:
+            headers["Mcp-Session-Id"] = self.session
+        answer = self.gateway.client.post("/mcp", headers=headers,
+                                          json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        assert answer.status_code == 200, answer.text
+        return answer
+
+    def call(self, tool, **arguments):
+        """Whether it worked, and the result or the error."""
+        if self.face == "rest":
+            answer = self.gateway.call(tool, arguments, self.headers)
+            return answer.status_code == 200, answer.json()["result"] if answer.status_code == 200 else answer.json()
+        if self.face == HANDSHAKE and not self.session:
+            self.session = self.post("initialize", {"protocolVersion": self.face, "capabilities": {},
+                                                    "clientInfo": {"name": "t", "version": "1"}}).headers["Mcp-Session-Id"]
+        result = self.post("tools/call", {"name": tool, "arguments": arguments}).json()["result"]
+        worked = not result.get("isError")
+        return worked, result["structuredContent"] if worked else result["_meta"]["notegate/error"]
+
+    def __getattr__(self, tool):
+        def go(**arguments):
+            worked, result = self.call(tool, **arguments)
+            assert worked, (tool, arguments, result)
+            return result
+        return go
+
+    def fails(self, code, tool, **arguments):
+        worked, error = self.call(tool, **arguments)
+        assert not worked and error["code"] == code, (tool, arguments, error)
+        return error
+
+    def page(self, title, content="text\n", collection="pages"):
+        return self.notebook_create(collection=collection, title=title, content=content)["notebook_id"]
+
+
+@pytest.fixture(params=FACES)
+def ann(request, gateway):
+    """Ann, in a space that nobody else has."""
+    gateway.spaces = getattr(gateway, "spaces", 0) + 1
+    return Agent(gateway, request.param, f"day{gateway.spaces}")
+
+
+# ---- a page by its title, a line under its heading ----
+
+
+def test_a_line_for_a_page_by_its_title(ann):
+    page = ann.page("Größe der Übersicht", "# Übersicht\n\none")
+    changed = ann.notebook_update(notebook_id="grösse DER übersicht", append="two")
+    assert (changed["notebook_id"], changed["collection"], changed["version"]) == (page, "pages", 2)
+    assert ann.notebook_read(notebook_id="GRÖSSE DER ÜBERSICHT", collection="pages")["content"] == "# Übersicht\n\none\ntwo"
+    assert ann.notebook_history(notebook_id="größe der übersicht")["total"] == 2
+    assert ann.notebook_diff(notebook_id="Größe der Übersicht", **{"from": 1})["lines_added"] == 2
+    restored = ann.notebook_restore(notebook_id="Größe der Übersicht", version=1)
+    assert (restored["notebook_id"], restored["collection"]) == (page, "pages")
+    assert ann.notebook_delete(notebook_id="größe DER Übersicht")["notebook_id"] == page
+    ann.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id="Größe der Übersicht")
+    # A deleted entry is found by its id.
+    assert ann.notebook_history(notebook_id=page)["deleted"] is True
+    assert ann.notebook_restore(notebook_id=page, version=2)["version"] == 5
+    assert ann.notebook_read(notebook_id=page)["content"].endswith("\ntwo")
+
+
+def test_a_line_under_a_heading(ann):
+    ann.page("Plan", "# Plan\n\n## Tasks\n\n- one\n\n### Later\n\n- x\n\n## Notes\n\nn\n")
+    ann.notebook_update(notebook_id="plan", section="Tasks", append="- two")
+    ann.notebook_update(notebook_id="plan", section="## Notes", append="m")
+    assert ann.notebook_read(notebook_id="Plan")["content"] == (
+        "# Plan\n\n## Tasks\n\n- one\n\n### Later\n\n- x\n- two\n\n## Notes\n\nn\nm\n")
+    none = ann.fails("SECTION_NOT_FOUND", "notebook_update", notebook_id="plan", section="Task", append="-")
+    assert none["details"]["headings"] == ["Plan", "Tasks", "Later", "Notes"]
+    ann.fails("INVALID_INPUT", "notebook_update", notebook_id="plan", section="Tasks")
+    ann.fails("INVALID_INPUT", "notebook_update", notebook_id="plan", section="Tasks", edits=[{"old_str": "n", "new_str": ""}])
+
+
+def test_several_entries_with_one_title(ann):
+    pages = [ann.page("Notes") for _ in range(2)] + [ann.page("NOTES", collection="research_notes")]
+    several = ann.fails("INVALID_INPUT", "notebook_update", notebook_id="notes", append="x")
+    assert {match["notebook_id"] for match in several["details"]["matches"]} == set(pages)
+    assert {(match["collection"], match["title"]) for match in several["details"]["matches"]} == {
+        ("pages", "Notes"), ("research_notes", "NOTES")}
+    for page in pages:
+        assert page in several["message"]
+    assert ann.notebook_read(notebook_id="notes", collection="research_notes")["notebook_id"] == pages[2]
+    pages += [ann.page("notes") for _ in range(9)]
+    several = ann.fails("INVALID_INPUT", "notebook_delete", notebook_id="notes")
+    assert len(several["details"]["matches"]) == 10 and several["details"]["total"] == 12
+    assert several["message"].endswith("and 2 more")
+
+
+def test_an_id_wins_over_a_title(ann):
+    page = ann.page("One")
+    other = ann.page(page)
+    assert ann.notebook_read(notebook_id=page)["notebook_id"] == page
+    assert ann.notebook_read(notebook_id=other)["title"] == page
+    ann.notebook_delete(notebook_id=page)
+    assert "it was deleted" in ann.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id=page)["message"]
+    assert ann.notebook_read(notebook_id=other)["title"] == page
+
+
+def test_a_title_belongs_to_its_space(ann):
+    ann.page("Mine")
+    there = ann.also(space=ann.space + "b")
+    there.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id="Mine")
+    page = there.page("mine")
+    assert there.notebook_read(notebook_id="MINE")["notebook_id"] == page
+    assert ann.notebook_read(notebook_id="MINE")["title"] == "Mine"
+
+
+def test_not_found_as_ever(ann):
+    page = ann.page("T")
+    assert ann.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id="nothing", collection="pages")["message"] == (
+        "there is no entry 'nothing' in pages")
+    wrong = ann.fails("ENTRY_NOT_FOUND", "notebook_update", notebook_id=page, collection="code_snippets", append="x")
+    assert "It may be an id of pages or research_notes" in wrong["hint"]
+    gone = ann.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id="nothing")
+    assert gone["message"] == "there is no entry 'nothing' in pages, code_snippets or research_notes"
+
+
+def test_a_changed_title_is_found_at_once(ann):
+    page = ann.page("Before")
+    for title in ("ÄNDERUNG", "Änderung 2", "architecture", "release 2026"):
+        ann.notebook_update(notebook_id=page, title=title)
+        assert ann.notebook_read(notebook_id=title.lower())["notebook_id"] == page
+        assert ann.notebook_update(notebook_id=title.upper(), collection="pages", append="x")["notebook_id"] == page
+    ann.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id="before")
+    assert "title_key" not in ann.notebook_read(notebook_id=page)
