@@ -209,6 +209,8 @@ static const struct ng_journal redis_journal = {
     .trim = redis_trim,
     .mark = redis_mark,
     .deliver_marked = redis_deliver_marked,
+    .memory = redis_memory,
+    .forget = redis_forget,
 };
 
 NG_EXPORT_JOURNAL(redis_journal);

@@ -138,6 +138,10 @@ int redis_deliver(void *journal, struct ng_call *call, const struct ng_entry *co
 int redis_mark(void *journal, struct ng_call *call, struct ng_str mark, uint64_t *ret_seq);
 int redis_deliver_marked(void *journal, struct ng_call *call, struct ng_str mark, uint64_t seq,
                          const struct ng_entry *const *entries, size_t count);
+int redis_memory(void *journal, struct ng_call *call, struct ng_str space,
+                 struct ng_str event_id, ng_entry_row_fn *row, void *user);
+int redis_forget(void *journal, struct ng_call *call, struct ng_str mark, uint64_t seq,
+                 const struct ng_entry *entry);
 int redis_timeline(void *journal, struct ng_call *call, const struct ng_timeline *timeline,
                    ng_entry_row_fn *row, void *user);
 int redis_recall(void *journal, struct ng_call *call, const struct ng_recall *recall,

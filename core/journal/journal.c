@@ -310,6 +310,15 @@ static int front_trim(void *user, struct ng_call *call, struct ng_str space, int
     return front->inner->trim(front->db, call, space, before_ms);
 }
 
+static int front_memory(void *user, struct ng_call *call, struct ng_str space,
+                        struct ng_str event_id, ng_entry_row_fn *row, void *row_user)
+{
+    struct journal_front *front = user;
+    struct abi_given given = {.backend = front->inner->name, .to.entry = row, .user = row_user};
+    int rc = front->inner->memory(front->db, call, space, event_id, abi_give_entry, &given);
+    return abi_given_end(call_of(call), &given, rc);
+}
+
 static const struct ng_journal front_functions = {
     .size = sizeof(struct ng_journal),
     .deliver = front_deliver,
@@ -328,6 +337,7 @@ static const struct ng_journal front_functions = {
     .restore_aside = front_restore_aside,
     .checkpoint_delete = front_checkpoint_delete,
     .trim = front_trim,
+    .memory = front_memory,
 };
 
 /* Offers an optional function only if the journal has it. */
@@ -346,6 +356,9 @@ static void front_offer(struct journal_front *front)
     }
     if (inner->trim == NULL) {
         functions->trim = NULL;
+    }
+    if (inner->memory == NULL || inner->forget == NULL) {
+        functions->memory = NULL;
     }
 }
 

@@ -8,8 +8,9 @@
  * in order, at least once, and advances the cursor. While a journal is unreachable, the backlog
  * grows and nothing else changes.
  *
- * The data of an event (ng_draft_event) becomes the entry: "kind" ("memory" makes a memory, any
- * other value a reference), "title", "status", "summary" (of a reference) or "content" (of a
+ * The data of an event (ng_draft_event) becomes the entry: "kind" ("memory" makes a memory,
+ * "forget" removes the memory whose event id is "id" of "about", any other value makes a
+ * reference), "title", "status", "summary" (of a reference) or "content" (of a
  * memory), "source", "tags", "score", "version" (default: the revision), "event_id" (default:
  * made of time and sequence number). Other members are the data of the entry.
  */

@@ -155,8 +155,8 @@ static int delivery_select(struct delivery_page *page)
     return rc;
 }
 
-static int delivery_pass(struct journal_front *front, struct call *call,
-                         const struct ng_entry *const *entries, size_t count)
+static int delivery_store(struct journal_front *front, struct call *call,
+                          const struct ng_entry *const *entries, size_t count)
 {
     const struct ng_journal *inner = front->inner;
     if (inner->deliver_marked == NULL) {
@@ -166,6 +166,48 @@ static int delivery_pass(struct journal_front *front, struct call *call,
                                    front->delivered, entries, count);
     if (rc == NG_OK) {
         front->delivered = u64_max(front->delivered, entries[count - 1]->seq);
+    }
+    return rc;
+}
+
+/* A memory was deleted. A journal that cannot do that, and came into use since, keeps it. */
+static int delivery_forget(struct journal_front *front, struct call *call,
+                           const struct ng_entry *entry)
+{
+    const struct ng_journal *inner = front->inner;
+    if (inner->forget == NULL) {
+        log_write(NG_LOG_WARNING, "journal",
+                  "the journal %s cannot delete memories: %.*s, which was deleted, stays",
+                  inner->name, (int)entry->id.len, entry->id.data);
+        return NG_OK;
+    }
+    if (inner->deliver_marked == NULL) {
+        return inner->forget(front->db, &call->pub, ng_str_of(""), 0, entry);
+    }
+    int rc =
+        inner->forget(front->db, &call->pub, ng_str_of(front->mark), front->delivered, entry);
+    if (rc == NG_OK) {
+        front->delivered = u64_max(front->delivered, entry->seq);
+    }
+    return rc;
+}
+
+/* In order: a memory and its deletion may be in one page. */
+static int delivery_pass(struct journal_front *front, struct call *call,
+                         const struct ng_entry *const *entries, size_t count)
+{
+    int rc = NG_OK;
+    for (size_t at = 0; rc == NG_OK && at < count;) {
+        size_t run = 0;
+        while (at + run < count && entries[at + run]->kind != NG_ENTRY_FORGET) {
+            run++;
+        }
+        if (run > 0) {
+            rc = delivery_store(front, call, entries + at, run);
+            at += run;
+        } else {
+            rc = delivery_forget(front, call, entries[at++]);
+        }
     }
     return rc;
 }

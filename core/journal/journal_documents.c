@@ -394,6 +394,72 @@ static int journal_set_summary(void *user, struct ng_call *pub, struct ng_str sp
     return rc;
 }
 
+/* ---- one memory ---- */
+
+static int journal_memory(void *user, struct ng_call *pub, struct ng_str space,
+                          struct ng_str event_id, ng_entry_row_fn *row, void *row_user)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    struct ng_entry entry;
+    const struct ng_doc *doc = NULL;
+    int rc = journal_generation_get(journal, call, space, &generation);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_key key =
+        journal_key(JOURNAL_MEMORY, space, journal_id(call, generation.number, event_id));
+    if (key.id.data == NULL) {
+        return call_no_memory(call);
+    }
+    rc = store_get(journal->store, call, &key, 0, &doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (doc->revision == 0 || doc->deleted) {
+        return call_fail(call, NG_ENOTFOUND, "the journal has no such memory");
+    }
+    rc = journal_row(call, doc, &entry, NULL);
+    if (rc == NG_OK) {
+        (void)row(row_user, &entry);
+    }
+    return rc;
+}
+
+static int journal_forget(void *user, struct ng_call *pub, struct ng_str mark, uint64_t seq,
+                          const struct ng_entry *entry)
+{
+    struct journal_documents *journal = user;
+    struct call *call = call_of(pub);
+    struct journal_generation generation;
+    int tries = 0;
+    int rc;
+    (void)mark;
+    (void)seq;
+    do {
+        struct ng_change changes[3];
+        rc = journal_generation_get(journal, call, entry->space, &generation);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        struct ng_str id = journal_id(call, generation.number, entry->id);
+        if (id.data == NULL) {
+            return call_no_memory(call);
+        }
+        journal_generation_hold(entry->space, &generation, &changes[0]);
+        changes[1] = (struct ng_change){
+            .size = sizeof(changes[1]),
+            .key = journal_key(JOURNAL_DAYS, entry->space, id),
+            .fn = journal_remove_doc,
+        };
+        changes[2] = changes[1];
+        changes[2].key.collection = ng_str_of(JOURNAL_MEMORY);
+        rc = store_write_wait(journal->store, call, changes, NG_COUNT(changes));
+    } while (journal_try_again(call, rc, &tries));
+    return rc;
+}
+
 static int journal_health(void *user, struct ng_call *pub)
 {
     struct journal_documents *journal = user;
@@ -418,6 +484,8 @@ static const struct ng_journal journal_functions = {
     .restore_aside = journal_documents_restore_aside,
     .checkpoint_delete = journal_documents_checkpoint_delete,
     .trim = journal_documents_trim,
+    .memory = journal_memory,
+    .forget = journal_forget,
 };
 
 const struct ng_journal *journal_documents_vtable(void)

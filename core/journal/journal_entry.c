@@ -223,6 +223,9 @@ static int journal_read_data(struct arena *arena, const struct ng_value *body,
 {
     int rc = journal_read_members(arena, body, entry);
     journal_read_about(body, entry);
+    if (str_is(json_get_text(body, "kind"), "forget")) {
+        entry->kind = NG_ENTRY_FORGET;
+    }
     if (entry->kind == NG_ENTRY_MEMORY) {
         entry->content = json_get_text(body, "content");
     } else {

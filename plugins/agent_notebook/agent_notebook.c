@@ -177,6 +177,20 @@ static const struct ng_tool agent_notebook_tools[] = {
         .flags = NG_TOOL_MEMORY,
     },
     {
+        .name = "memory_delete",
+        .title = "Delete a memory",
+        .summary =
+            "Delete one of your memories from the agents' shared memory, when it is wrong "
+            "or not to be known. Those of others need the role admin. Only the restore "
+            "of a checkpoint that has it brings it back.",
+        .params = memory_delete_params,
+        .result = memory_delete_result,
+        .run = memory_delete_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE,
+    },
+    {
         .name = "memory_recall",
         .title = "Recall memories",
         .summary = "Search the agents' shared memory (what memory_log kept, and references to "

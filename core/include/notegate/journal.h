@@ -26,7 +26,9 @@ extern "C" {
 
 enum ng_entry_kind {
     NG_ENTRY_REFERENCE = 1, /* to a document: in the list of the day and as its reference */
-    NG_ENTRY_MEMORY = 2     /* a message, thought or tool output: in the list, for recall */
+    NG_ENTRY_MEMORY = 2,    /* a message, thought or tool output: in the list, for recall */
+    NG_ENTRY_FORGET = 3     /* not stored: the memory with the event id `id` is to go; only in
+                             * `forget` of a journal that has it */
 };
 
 /* One entry of the journal. Read by its size. */
@@ -162,6 +164,16 @@ struct ng_journal {
      * makes the mark with this seq, unless it is there. */
     int (*deliver_marked)(void *journal, struct ng_call *call, struct ng_str mark, uint64_t seq,
                           const struct ng_entry *const *entries, size_t count);
+    /* Both or none: memories can be deleted. */
+
+    /* The memory with this event id. NG_ENOTFOUND: there is none. */
+    int (*memory)(void *journal, struct ng_call *call, struct ng_str space,
+                  struct ng_str event_id, ng_entry_row_fn *row, void *user);
+    /* Removes the memory that an entry of kind NG_ENTRY_FORGET names from its day and from
+     * recall; checkpoints and kept journals stay. NG_OK also if it is not there. mark, seq: as
+     * for deliver_marked; without marks they are "" and 0. Only the core calls it. */
+    int (*forget)(void *journal, struct ng_call *call, struct ng_str mark, uint64_t seq,
+                  const struct ng_entry *entry);
 };
 
 #define NG_EXPORT_JOURNAL(backend)                                                             \

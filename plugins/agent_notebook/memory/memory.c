@@ -125,6 +125,7 @@ void memory_write_entry(struct ng_call *call, struct ng_writer *writer,
     host->json_object(writer);
     if (entry->kind == NG_ENTRY_MEMORY) {
         memory_put(call, writer, "type", ng_str_of("memory"));
+        memory_put(call, writer, "id", entry->event_id);
         memory_put(call, writer, "memory_id", entry->event_id);
         memory_put(call, writer, "content", entry->content);
         memory_put(call, writer, "source", entry->source);

@@ -10,7 +10,8 @@
     "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"type\",\"timestamp\"," \
     "\"agent\",\"event_id\"],\"properties\":{"                                                 \
     "\"type\":{\"type\":\"string\",\"enum\":[\"memory\",\"notebook_ref\"]},"                   \
-    "\"memory_id\":{\"type\":\"string\"},\"content\":{\"type\":\"string\"},"                   \
+    "\"id\":{\"type\":\"string\"},\"memory_id\":{\"type\":\"string\"},\"content\":{\"type\":"  \
+    "\"string\"},"                                                                             \
     "\"source\":{\"type\":\"string\"},\"score\":{\"type\":\"number\"},"                        \
     "\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                           \
     "\"action\":{\"type\":\"string\"},\"notebook_id\":{\"type\":\"string\"},"                  \
@@ -40,6 +41,14 @@ const char memory_log_result[] =
     "{\"type\":\"object\",\"required\":[\"memory_id\",\"status\",\"timestamp\"],"
     "\"properties\":{\"memory_id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},"
     "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}";
+
+const char memory_delete_params[] =
+    "{\"type\":\"object\",\"required\":[\"id\"],\"additionalProperties\":false,"
+    "\"properties\":{\"id\":{\"type\":\"string\",\"description\":\"The ID of the memory\"}}}";
+
+const char memory_delete_result[] =
+    "{\"type\":\"object\",\"required\":[\"id\",\"status\"],\"properties\":{"
+    "\"id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"}}}";
 
 const char memory_recall_params[] =
     "{\"type\":\"object\",\"required\":[\"query\"],\"additionalProperties\":false,"

@@ -6,12 +6,14 @@
 #include <notegate/plugin.h>
 
 extern const char memory_log_params[], memory_log_result[];
+extern const char memory_delete_params[], memory_delete_result[];
 extern const char memory_recall_params[], memory_recall_result[];
 extern const char memory_timeline_params[], memory_timeline_result[];
 extern const char memory_summary_params[], memory_summary_result[];
 extern const char memory_context_params[];
 
 int memory_log_run(void *self, struct ng_call *call, struct ng_str args);
+int memory_delete_run(void *self, struct ng_call *call, struct ng_str args);
 int memory_recall_run(void *self, struct ng_call *call, struct ng_str args);
 int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args);
 int memory_summary_run(void *self, struct ng_call *call, struct ng_str args);

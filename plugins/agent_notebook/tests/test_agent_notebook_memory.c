@@ -123,6 +123,103 @@ static void test_refused(void **state)
     buf_done(&args);
 }
 
+/* ---- deleting ---- */
+
+static const char *delete_args(const char *id)
+{
+    static char args[128];
+    (void)snprintf(args, sizeof(args), "{\"id\":\"%s\"}", id);
+    return args;
+}
+
+/* Logs one, and copies its id. */
+static void log_id(struct bench *bench, const char *agent, const char *args, char id[64])
+{
+    const struct ng_value *made = ask_as(bench, agent, NULL, "memory_log", args);
+    struct ng_str text = json_get(made, "memory_id")->text;
+    (void)snprintf(id, 64, "%.*s", (int)text.len, text.data);
+}
+
+static size_t count_of(struct bench *bench, const char *tool, const char *args)
+{
+    return (size_t)number(ask(bench, tool, args), "count");
+}
+
+static void test_delete(void **state)
+{
+    struct bench *bench = *state;
+    char id[64], other[64], args[256];
+    log_id(bench, "ann", "{\"content\":\"a secret thing\",\"tags\":[\"t\"]}", id);
+    (void)snprintf(args, sizeof(args), "{\"content\":\"secret %s %s\"}", id, "event_id");
+    log_id(bench, "bob", args, other);
+    const struct ng_value *found = ask(bench, "memory_recall", "{\"query\":\"thing\"}");
+    const struct ng_value *row = at(json_get(found, "results"), 0);
+    assert_true(str_is(json_get(row, "id")->text, id));
+    assert_true(str_is(json_get(row, "memory_id")->text, id));
+    const struct ng_value *gone = ask_as(bench, "ann", NULL, "memory_delete", delete_args(id));
+    expect_member(gone, "status", "deleted");
+    assert_true(str_is(json_get(gone, "id")->text, id));
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"thing\"}"), 0);
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"\",\"tags\":[\"t\"]}"), 0);
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"\"}"), 1);
+    assert_int_equal(count_of(bench, "memory_timeline", "{}"), 1);
+    refused(bench, "memory_delete", delete_args(id), "NOT_FOUND", id);
+    refused(bench, "memory_delete", delete_args("never"), "NOT_FOUND", "never");
+    refused(bench, "memory_delete", delete_args(""), "NOT_FOUND", "");
+    refused(bench, "memory_delete", "{}", "INVALID_INPUT", "id");
+    /* Not from another space. */
+    struct answer answer =
+        harness_call_as(&bench->harness, "bob", "team", "memory_delete", delete_args(other));
+    assert_string_equal(answer.code, "NOT_FOUND");
+    answer_free(&answer);
+    (void)ask_as(bench, "bob", NULL, "memory_delete", delete_args(other));
+    assert_int_equal(count_of(bench, "memory_timeline", "{}"), 0);
+}
+
+/* In any place of a long day, while others log. */
+static void test_delete_among_many(void **state)
+{
+    enum { MANY = 600, EACH_NTH = 100 };
+    static char ids[MANY][64];
+    struct bench *bench = *state;
+    for (int i = 0; i < MANY; i++) {
+        log_id(bench, "ann", "{\"content\":\"one of many\"}", ids[i]);
+    }
+    for (int i = 0; i < MANY; i += EACH_NTH) {
+        (void)ask_as(bench, "ann", NULL, "memory_delete", delete_args(ids[i]));
+    }
+    const struct ng_value *events =
+        json_get(ask(bench, "memory_timeline", "{\"limit\":1000}"), "events");
+    assert_int_equal(events->count, MANY - MANY / EACH_NTH);
+    int next = MANY - 1;
+    for (const struct ng_value *item = events->first; item != NULL; item = item->next) {
+        next -= next % EACH_NTH == 0;
+        assert_true(str_is(json_get(item, "id")->text, ids[next--]));
+    }
+}
+
+/* A checkpoint that has it brings it back, and it can be deleted once more. */
+static void test_deleted_and_restored(void **state)
+{
+    struct bench *bench = *state;
+    char id[64], checkpoint[64], args[128];
+    log_id(bench, "ann", "{\"content\":\"here again\"}", id);
+    struct ng_str text =
+        json_get(ask(bench, "checkpoint_snapshot", "{}"), "checkpoint_id")->text;
+    (void)snprintf(checkpoint, sizeof(checkpoint), "%.*s", (int)text.len, text.data);
+    (void)ask_as(bench, "ann", NULL, "memory_delete", delete_args(id));
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"again\"}"), 0);
+    (void)ask(bench, "checkpoint_snapshot", "{}");
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"again\"}"), 0);
+    (void)snprintf(args, sizeof(args), "{\"checkpoint_id\":\"%s\"}", checkpoint);
+    (void)ask(bench, "checkpoint_restore", args);
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"again\"}"), 1);
+    assert_int_equal(count_of(bench, "memory_timeline", "{}"), 1);
+    (void)ask_as(bench, "ann", NULL, "memory_delete", delete_args(id));
+    assert_int_equal(count_of(bench, "memory_timeline", "{}"), 0);
+    refused(bench, "memory_delete", delete_args(id), "NOT_FOUND", id);
+}
+
 /* ---- days ---- */
 
 static void test_timeline(void **state)
@@ -289,12 +386,21 @@ static void test_restart(void **state)
     assert_int_equal(number(ask(bench, "memory_recall", "{\"query\":\"restart\"}"), "count"),
                      1);
     expect_member(ask(bench, "memory_summary", "{}"), "summary", "lasting");
+    char id[64];
+    log_id(bench, "ann", "{\"content\":\"deleted before the restart\"}", id);
+    (void)ask_as(bench, "ann", NULL, "memory_delete", delete_args(id));
+    harness_reopen(&bench->harness);
+    assert_int_equal(count_of(bench, "memory_recall", "{\"query\":\"restart\"}"), 1);
+    refused(bench, "memory_delete", delete_args(id), "NOT_FOUND", id);
 }
 
 #define ON(setup)                                                                              \
     cmocka_unit_test_setup_teardown(test_log_and_recall, setup, teardown),                     \
         cmocka_unit_test_setup_teardown(test_recall_filters, setup, teardown),                 \
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),                        \
+        cmocka_unit_test_setup_teardown(test_delete, setup, teardown),                         \
+        cmocka_unit_test_setup_teardown(test_delete_among_many, setup, teardown),              \
+        cmocka_unit_test_setup_teardown(test_deleted_and_restored, setup, teardown),           \
         cmocka_unit_test_setup_teardown(test_timeline, setup, teardown),                       \
         cmocka_unit_test_setup_teardown(test_spaces, setup, teardown),                         \
         cmocka_unit_test_setup_teardown(test_summary, setup, teardown),                        \
