@@ -634,6 +634,9 @@ AT(ng_journal, trim, 176);
 AT(ng_journal, mark, 184);
 AT(ng_journal, deliver_marked, 192);
 SIZE(ng_journal, 200);
+AT(ng_journal, memory, 200);
+AT(ng_journal, forget, 208);
+SIZE(ng_journal, 216);
 
 /* ---- values that modules were compiled with ---- */
 
@@ -723,6 +726,7 @@ VALUE(NG_DOCUMENTS_SHARED, 1);
 VALUE(NG_DOCUMENTS_MEMORY, 2);
 VALUE(NG_ENTRY_REFERENCE, 1);
 VALUE(NG_ENTRY_MEMORY, 2);
+VALUE(NG_ENTRY_FORGET, 3);
 VALUE(NG_EJSON, -1);
 VALUE(NG_EINVAL, -2);
 VALUE(NG_EUNAUTHENTICATED, -3);

@@ -114,10 +114,18 @@ tool("notebook_history", "notebook_history", page())
 tool("notebook_diff", "notebook_diff", page(**{"from": 1, "to": 2}))
 tool("notebook_restore", "notebook_restore", page(version=1), before=twice, writes=True)
 tool("notebook_delete", "notebook_delete", page(), before=entry_of, writes=True)
+
+
+def memory_of(world, mark):
+    answer = world.must(world.wire.tool("memory_log", {"content": mark}, HEADER))
+    world.ids[mark] = answer.json()["result"]["memory_id"]
+
+
 tool("memory_log", "memory_log", lambda w, m: {"content": m + " happened", "tags": ["x"], "score": 0.5, "source": "sweep"},
      writes=True)
 tool("memory_recall", "memory_recall", {"query": "unforgettable", "limit": 3})
 tool("memory_recall min_score", "memory_recall", {"query": "unforgettable absent", "min_score": 0.1, "limit": 3})
+tool("memory_delete", "memory_delete", lambda w, m: {"id": w.ids[m]}, before=memory_of, exact=False)
 tool("memory_timeline", "memory_timeline", {"limit": 2}, exact=False)
 tool("memory_summary", "memory_summary", {"mode": "read"}, exact=False)
 tool("memory_summary set", "memory_summary", lambda w, m: {"mode": "set", "text": m}, writes=True)

@@ -166,7 +166,7 @@ static int find_several(const struct find *find, struct ng_str name)
         host->json_object(writer);
         entry_put(call, writer, "notebook_id", hit->id);
         entry_put(call, writer, "collection", collection);
-        entry_put(call, writer, "title", hit->title);
+        entry_put(call, writer, "title", entry_quoted(hit->title));
         host->json_end(writer);
     }
     pieces[count++] =

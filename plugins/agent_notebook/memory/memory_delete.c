@@ -93,8 +93,7 @@ static int memory_delete_change(struct ng_call *call, const struct ng_doc *prese
     return host->draft_json(next, json);
 }
 
-/* The revision of its document comes before the look into the journal: who deletes the memory
- * meanwhile changes it. */
+/* The revision of its document is read before the journal: a deletion meanwhile changes it. */
 static int memory_delete_find(struct ng_call *call, const struct ng_key *key,
                               struct memory_delete *delete)
 {

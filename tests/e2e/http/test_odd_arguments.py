@@ -82,6 +82,7 @@ CALLS = {
     "notebook_diff": [{"collection": "pages", "notebook_id": "{page}", "from": 1, "to": 1, "offset": 1, "max_bytes": 9}],
     "notebook_restore": [{"collection": "pages", "notebook_id": "{page}", "version": 1}],
     "memory_log": [{"content": "text", "source": "s", "tags": ["a"], "score": 0.5}], "memory_recall": [{"query": "text", "tags": ["a"], "since": "1d"}],
+    "memory_delete": [{"id": "none"}],
     "memory_timeline": [{"date": "2026-01-02", "limit": 5, "offset": 1}], "memory_summary": [{"text": "x", "mode": "append"}, {}],
     "checkpoint_snapshot": [{"label": "x"}], "checkpoint_list": [{"limit": 5}], "checkpoint_diff": [{"checkpoint_id": "{checkpoint}"}],
     "checkpoint_restore": [{"checkpoint_id": "{checkpoint}", "notebooks": False}], "checkpoint_delete": [{"checkpoint_id": "{checkpoint}"}],

@@ -178,7 +178,7 @@ EVERY_TOOL = {
     "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels"}
 EVERY_TOOL |= {NOTES + name for name in ("search", "list", "get", "create", "edit", "daily", "views", "links", "tags", "notebooks")}
 EVERY_TOOL |= {"notebook_" + name for name in ("create", "read", "update", "search", "list", "delete", "history", "diff", "restore")}
-EVERY_TOOL |= {"memory_" + name for name in ("log", "recall", "timeline", "summary")}
+EVERY_TOOL |= {"memory_" + name for name in ("log", "delete", "recall", "timeline", "summary")}
 EVERY_TOOL |= {"checkpoint_" + name for name in ("snapshot", "list", "diff", "restore", "delete")}
 # Calls that fail with words of what else could be done.
 FAILURES = [
@@ -186,6 +186,7 @@ FAILURES = [
     ("notebook_diff", {"collection": "pages", "notebook_id": "{page}", "from": 7, "to": 8}),
     ("notebook_update", {"collection": "pages", "notebook_id": "{page}", "edits": [{"old_str": "none", "new_str": ""}]}),
     ("notebook_update", {"collection": "pages", "notebook_id": "{page}", "section": "none", "content": ""}),
+    ("notebook_read", {"notebook_id": "never"}), ("memory_delete", {"id": "none"}),
     ("checkpoint_restore", {"checkpoint_id": "none"}), ("checkpoint_diff", {"checkpoint_id": "none"}),
     ("getNotebookCells", {"cellIds": ["none"]}), ("getNotebookCells", {"notebook": "a.ipynb", "cellIds": ["none"]}),
     ("runNotebookCells", {"notebook": "a.ipynb", "cellIds": ["none"]}), ("getNotebookRun", {"run": "none"}),

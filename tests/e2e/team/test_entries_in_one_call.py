@@ -4,12 +4,14 @@ documents and the journal in sqlite, and in MongoDB and Redis."""
 
 import contextlib
 
+import httpx
 import pytest
-from conftest import Gateway
+from conftest import Gateway, eventually, whole
 from mcp_support import HANDSHAKE, MODERN
 from servers import Servers
 
 
+WAIT = 120
 FACES = ("rest", HANDSHAKE, MODERN)
 
 
@@ -177,3 +179,115 @@ def test_a_changed_title_is_found_at_once(ann):
         assert ann.notebook_update(notebook_id=title.upper(), collection="pages", append="x")["notebook_id"] == page
     ann.fails("ENTRY_NOT_FOUND", "notebook_read", notebook_id="before")
     assert "title_key" not in ann.notebook_read(notebook_id=page)
+
+
+# ---- memories taken back ----
+
+
+def complete(agent, tool, **arguments):
+    """An answer without a backlog."""
+    return whole(lambda: getattr(agent, tool)(**arguments), WAIT)
+
+
+def ids_of(agent):
+    return [row["id"] for row in complete(agent, "memory_recall", query="", limit=1000)["results"] if row["type"] == "memory"]
+
+
+def contents(rows):
+    return [row["content"] for row in rows if row["type"] == "memory"]
+
+
+def context(ann):
+    """The text of the prompt memory_context."""
+    face = Agent(ann.gateway, MODERN, ann.space)
+    answer = face.post("prompts/get", {"name": "memory_context", "arguments": {}}).json()["result"]
+    return answer["messages"][0]["content"]["text"]
+
+
+def test_a_memory_is_deleted(ann):
+    kept = ann.memory_log(content="the printer is green", tags=["p"])["memory_id"]
+    gone = ann.memory_log(content="the printer is blue", tags=["p"])["memory_id"]
+    rows = complete(ann, "memory_recall", query="printer")["results"]
+    assert {row["id"] for row in rows} == {row["memory_id"] for row in rows} == {kept, gone}
+    assert ann.memory_delete(id=gone) == {"id": gone, "status": "deleted"}
+    assert contents(complete(ann, "memory_recall", query="printer")["results"]) == ["the printer is green"]
+    assert contents(complete(ann, "memory_recall", query="", tags=["p"])["results"]) == ["the printer is green"]
+    assert contents(complete(ann, "memory_timeline")["events"]) == ["the printer is green"]
+    assert "green" in context(ann) and "blue" not in context(ann)
+    for memory in (gone, "never", ""):
+        assert "memory_recall" in ann.fails("NOT_FOUND", "memory_delete", id=memory)["hint"]
+    ann.also(space=ann.space + "b").fails("NOT_FOUND", "memory_delete", id=kept)
+
+
+def test_a_restore_brings_a_memory_back(ann):
+    memory = ann.memory_log(content="once more")["memory_id"]
+    point = ann.checkpoint_snapshot()["checkpoint_id"]
+    ann.memory_delete(id=memory)
+    assert contents(complete(ann, "memory_timeline")["events"]) == []
+    ann.checkpoint_restore(checkpoint_id=point)
+    assert contents(complete(ann, "memory_timeline")["events"]) == ["once more"]
+    assert contents(complete(ann, "memory_recall", query="once")["results"]) == ["once more"]
+    ann.memory_delete(id=memory)
+    assert contents(complete(ann, "memory_timeline")["events"]) == []
+
+
+def test_deleted_stays_deleted_in_a_journal_that_is_made_again(tmp_path):
+    """From the events, in order: Redis lost its data, and then the journal moves into the documents."""
+    with contextlib.ExitStack() as stack:
+        redis = Servers(stack).redis()
+        sets = ["plugins=agent_notebook", "journal=redis", f"redis.uri={redis.uri}"]
+        gateway = Gateway(tmp_path / "data", sets)
+        ann = Agent(gateway, "rest", "shared")
+        kept, gone = (ann.memory_log(content=text)["memory_id"] for text in ("kept", "gone"))
+        ann.memory_delete(id=gone)
+        redis.execute("FLUSHALL")
+        eventually(lambda: ids_of(ann) == [kept], WAIT, "the memories again")
+        assert gateway.stop() == 0
+        gateway = Gateway(tmp_path / "data", ["plugins=agent_notebook"])
+        ann = Agent(gateway, "rest", "shared")
+        eventually(lambda: ids_of(ann) == [kept], WAIT, "the memories in documents")
+        ann.fails("NOT_FOUND", "memory_delete", id=gone)
+        assert gateway.stop() == 0
+
+
+# ---- who may ----
+
+
+@pytest.fixture(scope="module")
+def keyed(sets, tmp_path_factory):
+    """A gateway with keys, on another database and other names in Redis, and its keys."""
+    sets = [item.replace("=notegate_day", "=notegate_keys") for item in sets]
+    made = Gateway(tmp_path_factory.mktemp("keyed") / "data", [*sets, *(["redis.prefix=keys:"] if len(sets) > 1 else [])])
+    keys = {}
+    with httpx.Client(transport=httpx.HTTPTransport(uds=made.socket_path), base_url="http://localhost", timeout=WAIT) as local:
+        for name, more in {"ann": {}, "bob": {}, "rea": {"role": "reader"}, "adm": {"role": "admin"}}.items():
+            answer = local.post("/v1/keys", json={"agent": name, "spaces": ["team"]} | more)
+            assert answer.status_code == 201, answer.text
+            keys[name] = answer.json()["key"]
+    yield made, keys
+    assert made.stop() == 0, made.errors
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_who_may_delete_a_memory(keyed, face):
+    gateway, keys = keyed
+    ann, bob, rea, adm = (Agent(gateway, face, "team", key=keys[name]) for name in ("ann", "bob", "rea", "adm"))
+    first, second = (ann.memory_log(content=f"{face} {text}")["memory_id"] for text in ("one", "two"))
+    refused = bob.fails("FORBIDDEN", "memory_delete", id=first)
+    assert "agent:ann" in refused["message"] and "author or an admin" in refused["message"]
+    assert not rea.call("memory_delete", id=first)[0]
+    assert {first, second} <= set(ids_of(rea))
+    ann.memory_delete(id=first)
+    adm.memory_delete(id=second)
+    assert not {first, second} & set(ids_of(rea))
+    ann.fails("NOT_FOUND", "memory_delete", id=second)
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_who_may_change_by_title(keyed, face):
+    gateway, keys = keyed
+    ann, bob, rea = (Agent(gateway, face, "team", key=keys[name]) for name in ("ann", "bob", "rea"))
+    page = ann.page(f"Öffentlich {face}")
+    assert rea.notebook_read(notebook_id=f"ÖFFENTLICH {face}")["notebook_id"] == page
+    assert not rea.call("notebook_update", notebook_id=f"öffentlich {face}", append="x")[0]
+    assert bob.notebook_update(notebook_id=f"öffentlich {face}", append="x")["version"] == 2
