@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Entries and memories as an agent finds, changes and takes them back in one call: over REST and both MCP eras, with the
-documents and the journal in sqlite, and in MongoDB and Redis."""
+documents and the journal in sqlite, in MongoDB and Redis, and in MongoDB alone."""
 
 import contextlib
 
@@ -9,21 +9,23 @@ import pytest
 from conftest import Gateway, eventually, whole
 from mcp_support import HANDSHAKE, MODERN
 from servers import Servers
+from sse_support import Stream
 
 
 WAIT = 120
 FACES = ("rest", HANDSHAKE, MODERN)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "mongo"])
+@pytest.fixture(scope="module", params=["sqlite", "mongo and redis", "mongo"])
 def sets(request):
     """The configuration of a gateway, by where its documents and its journal are."""
     with contextlib.ExitStack() as stack:
         made = ["plugins=agent_notebook"]
-        if request.param == "mongo":
-            servers = Servers(stack)
-            made += ["documents=mongo", f"mongo.uri={servers.mongo().uri}", "mongo.database=notegate_day", "mongo.timeout=30s",
-                     "journal=redis", f"redis.uri={servers.redis().uri}"]
+        servers = Servers(stack)
+        if "mongo" in request.param:
+            made += ["documents=mongo", f"mongo.uri={servers.mongo().uri}", "mongo.database=notegate_day", "mongo.timeout=30s"]
+        if "redis" in request.param:
+            made += ["journal=redis", f"redis.uri={servers.redis().uri}"]
         yield made
 
 
@@ -219,6 +221,18 @@ def test_a_memory_is_deleted(ann):
     ann.also(space=ann.space + "b").fails("NOT_FOUND", "memory_delete", id=kept)
 
 
+def test_a_deletion_is_an_event(ann):
+    """As the memory was: it names the memory, and who deleted it."""
+    memory = ann.memory_log(content="to be told")["memory_id"]
+    with Stream(ann.gateway.url + "/v1/events", headers=ann.headers) as stream:
+        ann.memory_delete(id=memory)
+        told = stream.next().json()
+        while told["action"] != "deleted":
+            told = stream.next().json()
+    assert (told["collection"], told["agent"], told["tool"]) == ("agent_memory", "ann", "memory_delete")
+    assert memory in str(told)
+
+
 def test_a_restore_brings_a_memory_back(ann):
     memory = ann.memory_log(content="once more")["memory_id"]
     point = ann.checkpoint_snapshot()["checkpoint_id"]
@@ -257,7 +271,7 @@ def test_deleted_stays_deleted_in_a_journal_that_is_made_again(tmp_path):
 def keyed(sets, tmp_path_factory):
     """A gateway with keys, on another database and other names in Redis, and its keys."""
     sets = [item.replace("=notegate_day", "=notegate_keys") for item in sets]
-    made = Gateway(tmp_path_factory.mktemp("keyed") / "data", [*sets, *(["redis.prefix=keys:"] if len(sets) > 1 else [])])
+    made = Gateway(tmp_path_factory.mktemp("keyed") / "data", [*sets, *(["redis.prefix=keys:"] if "journal=redis" in sets else [])])
     keys = {}
     with httpx.Client(transport=httpx.HTTPTransport(uds=made.socket_path), base_url="http://localhost", timeout=WAIT) as local:
         for name, more in {"ann": {}, "bob": {}, "rea": {"role": "reader"}, "adm": {"role": "admin"}}.items():
