@@ -200,7 +200,8 @@ AT(ng_file_list, hidden, 28);
 AT(ng_file_list, max_entries, 32);
 AT(ng_file_list, sorted, 36);
 AT(ng_file_list, from, 40);
-SIZE(ng_file_list, 56);
+AT(ng_file_list, content, 56);
+SIZE(ng_file_list, 64);
 PAD(ng_file_list, hidden, 3);
 PAD(ng_file_list, sorted, 3);
 
