@@ -186,11 +186,11 @@ static void search_failed(struct search *search, enum matcher_found found)
         int code = call->host->remaining_ms(call) <= 0 ? NG_ETIMEOUT : NG_ECANCELLED;
         search->rc = ng_fail(call, code, "The call was cancelled or its time is up.");
     } else {
-        search->rc = ng_fail(call, NG_EFAILED,
-                             "The pattern takes too many steps on %.*s, line %llu or one soon "
-                             "after it. Use a simpler one (without nested repeats).",
-                             (int)search->path.len, search->path.data,
-                             (unsigned long long)search->number + 1);
+        search->rc = ng_fail(
+            call, NG_EFAILED,
+            "The pattern takes too many steps on %.*s, line %llu. Use a simpler "
+            "one (without nested repeats).",
+            (int)search->path.len, search->path.data, (unsigned long long)search->number + 1);
     }
 }
 
@@ -207,10 +207,12 @@ static void search_lines(struct search *search, struct ng_str text)
         search->number++;
         at = line.next;
     }
-    search->number += editor_count(str_make(text.data + at, text.len - at), '\n');
     if (search->rc == NG_OK && found != MATCHER_NONE) {
+        search->number += editor_count(str_make(text.data + at, line.start - at), '\n');
         search_failed(search, found);
+        return;
     }
+    search->number += editor_count(str_make(text.data + at, text.len - at), '\n');
 }
 
 /* Adds to the line that has begun. */

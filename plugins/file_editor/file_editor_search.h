@@ -35,7 +35,8 @@ enum matcher_found {
     MATCHER_CANCELLED = 4
 };
 
-/* The first matching line of `text` that begins at or behind `at`, the start of a line. */
+/* The first matching line of `text` that begins at or behind `at`, the start of a line. After
+ * an error *ret is the line that it is about. */
 enum matcher_found matcher_next(struct matcher *matcher, struct ng_str text, size_t at,
                                 struct match_line *ret);
 

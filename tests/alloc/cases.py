@@ -271,6 +271,7 @@ def editor(label, command, writes=True, before=text_file, **arguments):
 editor("file view", "view", writes=False)
 editor("file view range", "view", writes=False, view_range=[1, 2])
 tool("folder view", "fileEditor", lambda w, m: {"command": "view", "path": str(w.files / "still")})
+editor("file search", "search", writes=False, pattern="s(e)cond", regex=True, glob="*.{txt,md}")
 editor("file create", "create", before=None, file_text=MARK)
 editor("file str_replace", "str_replace", old_str="second", new_str=MARK)
 editor("file insert", "insert", insert_line=1, new_str=MARK)
