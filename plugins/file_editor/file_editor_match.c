@@ -8,7 +8,8 @@
  * interpreted, with the limits of regex_replace and a look at the clock every few steps.
  *
  * A pattern for which that changes nothing is matched against several lines at once (a slice),
- * every other one line by line: see is_plain().
+ * every other one line by line: see is_plain(). Lines without the text that each match has are
+ * passed over.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "file_editor_search.h"
 
 /* As of regex_replace, for the careful code. */
@@ -31,16 +33,19 @@
 #define MATCH_SLICE 2048
 #define MATCH_FAST_LIMIT 200
 #define MATCH_STACK ((size_t)512 * 1024) /* of the fast code */
+#define MATCH_WANTED_MAX 64              /* bytes of the text that each match has */
 
 struct matcher {
     struct ng_call *call;
     struct ng_str pattern;
     int64_t deadline_ns;
-    bool bytes;       /* found by memmem() */
-    bool literal;     /* takes no steps to speak of, whatever the text */
-    bool plain;       /* may be matched against several lines at once */
-    bool line_end;    /* has a `$`: not with CR in the lines */
-    pcre2_code *fast; /* NULL: there is none here */
+    bool bytes;    /* found by memmem() */
+    bool literal;  /* takes no steps to speak of, whatever the text */
+    bool plain;    /* may be matched against several lines at once */
+    bool line_end; /* has a `$`: not with CR in the lines */
+    char wanted[MATCH_WANTED_MAX + UTF8_BYTES_MAX]; /* each line that matches has this text */
+    size_t wanted_len;                              /* 0: not known */
+    pcre2_code *fast;                               /* NULL: there is none here */
     pcre2_code *careful;
     pcre2_match_data *data;
     pcre2_match_context *fast_context, *careful_context;
@@ -84,6 +89,70 @@ static bool is_plain(struct ng_str pattern, bool *ret_line_end)
         *ret_line_end = *ret_line_end || c == '$';
     }
     return true;
+}
+
+/* Keeps the run of plain characters if it is the longest so far, and begins a new one. */
+static void wanted_end(struct matcher *matcher, struct ng_str *run)
+{
+    if (run->len > matcher->wanted_len) {
+        memcpy(matcher->wanted, run->data, run->len);
+        matcher->wanted_len = run->len;
+    }
+    run->len = 0;
+}
+
+/* The place behind a class of characters that begins at `at`. */
+static size_t class_end(struct ng_str pattern, size_t at)
+{
+    at += at + 1 < pattern.len && pattern.data[at + 1] == '^' ? 2 : 1;
+    size_t first = at; /* a `]` here is one of the characters */
+    while (at < pattern.len && (pattern.data[at] != ']' || at == first)) {
+        at += pattern.data[at] == '\\' ? 2 : 1;
+    }
+    return at;
+}
+
+/* Finds the longest text that each match has. Looks only outside of groups, and nowhere in
+ * patterns with alternatives. */
+static void find_wanted(struct matcher *matcher)
+{
+    struct ng_str pattern = matcher->pattern;
+    char run_data[MATCH_WANTED_MAX + UTF8_BYTES_MAX];
+    struct ng_str run = {run_data, 0};
+    size_t depth = 0;
+    if (memchr(pattern.data, '|', pattern.len) != NULL ||
+        str_find(pattern, ng_str_of("(?i)"), 0) != SIZE_MAX ||
+        str_find(pattern, ng_str_of("[:"), 0) != SIZE_MAX) {
+        return;
+    }
+    for (size_t i = 0; i < pattern.len; i++) {
+        char c = pattern.data[i];
+        bool plain = strchr("^$.[]()?*+{}\\", c) == NULL || c == '\0';
+        if (c == '\\' && i + 1 < pattern.len) {
+            c = pattern.data[++i];
+            plain = !str_is_alpha(c);
+        } else if (c == '[') {
+            i = class_end(pattern, i);
+        } else if (c == '(' || c == ')') {
+            depth = c == '(' ? depth + 1 : depth - 1;
+        } else if ((c == '?' || c == '*' || c == '{') && run.len > 0) {
+            do { /* the character before it need not be there */
+                run.len--;
+            } while (run.len > 0 && !utf8_is_start(run_data[run.len]));
+        }
+        if (c == '{' && !plain) {
+            while (i + 1 < pattern.len && pattern.data[i] != '}') {
+                i++;
+            }
+        }
+        if (!plain || depth > 0 || (run.len >= MATCH_WANTED_MAX && utf8_is_start(c))) {
+            wanted_end(matcher, &run);
+        }
+        if (plain && depth == 0) {
+            run_data[run.len++] = c;
+        }
+    }
+    wanted_end(matcher, &run);
 }
 
 static int matcher_callout(pcre2_callout_block *block, void *user)
@@ -205,6 +274,9 @@ int matcher_open(struct ng_call *call, const struct matcher_options *options,
     matcher->literal = !options->regex;
     matcher->bytes = !options->regex && !options->ignore_case;
     matcher->plain = !options->regex || is_plain(pattern, &matcher->line_end);
+    if (options->regex && matcher->plain && !options->ignore_case) {
+        find_wanted(matcher);
+    }
     return matcher->bytes ? NG_OK : matcher_prepare(matcher, options);
 }
 
@@ -371,6 +443,14 @@ enum matcher_found matcher_next(struct matcher *matcher, struct ng_str text, siz
     enum matcher_found found = MATCHER_NONE;
     while (found == MATCHER_NONE && at < text.len) {
         size_t end = text.len;
+        if (matcher->wanted_len > 0) {
+            const char *next =
+                memmem(text.data + at, text.len - at, matcher->wanted, matcher->wanted_len);
+            if (next == NULL) {
+                return MATCHER_NONE;
+            }
+            at = line_at(text, (size_t)(next - text.data)).start;
+        }
         if (end - at > MATCH_SLICE && !matcher->literal) {
             const char *last = memrchr(text.data + at, '\n', MATCH_SLICE);
             end = last != NULL ? (size_t)(last - text.data) + 1 : line_at(text, at).next;

@@ -103,6 +103,23 @@ static void test_lines(void **state)
         {"aa\n", "(*COMMIT)b|a", RE, ""},
         {"b b\nb\n", "(.) \\\\1", RE, "1: b b"},
         {"a|b\n", "a|b", "\"max\":9", "1: a!b"},
+        /* The text that each match has. */
+        {"x\ny_init(\nz_ini(", "\\\\w+_init\\\\(", RE, "2: y_init("},
+        {"b\nab\nac", "a?b", RE, "1: b|2: ab"},
+        {"a\naa\nab", "ab*$", RE, "1: a|2: aa|3: ab"},
+        {"xd\nxabd\nab", "x(ab)?d", RE, "1: xd|2: xabd"},
+        {"xd\nxabd\n", "x(?:ab)*d", RE, "1: xd|2: xabd"},
+        {"b\nc\ncc", "a{0}c{2}", RE, "3: cc"},
+        {"x]y\nx]]z\n", "[^]a]\\\\]+z|k", RE, "2: x]]z"},
+        {"q]z\nqz", "[]q]z", RE, "1: q]z|2: qz"},
+        {"a.b\naxb", "a\\\\.b", RE, "1: a.b"},
+        {"\xc3\xa4\nb", "\xc3\xa4?b", RE, "2: b"},
+        {"fooBAR\n", "foo(?i)bar", RE, "1: fooBAR"},
+        {"xab\n", "[[:alpha:]]ab", RE, "1: xab"},
+        {"0123456789012345678901234567890123456789012345678901234567890123\xc3\xa4\n"
+         "012345678901234567890123456789012345678901234567890123456789012\n",
+         "012345678901234567890123456789012345678901234567890123456789012\xc3\xa4?$", RE,
+         "2: 012345678901234567890123456789012345678901234567890123456789012"},
     };
     struct test *test = *state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
