@@ -102,7 +102,7 @@ static int glob_expand(struct name_glob *glob, struct ng_str text)
         (void)buf_add(&one, text.data, open);
         (void)buf_add(&one, text.data + at, end - at);
         rc = buf_add(&one, text.data + close + 1, text.len - close - 1);
-        rc = rc == NG_OK ? glob_expand(glob, str_or(buf_str(&one), ng_str_of("")))
+        rc = rc == NG_OK ? glob_expand(glob, str_make(buf_cstr(&one), one.len))
                          : glob_no_memory(glob->call);
         buf_done(&one);
         at = end + 1;
@@ -112,7 +112,7 @@ static int glob_expand(struct name_glob *glob, struct ng_str text)
 
 int name_glob_open(struct ng_call *call, struct ng_str text, struct name_glob **ret)
 {
-    if (text.data == NULL || text.len == 0) {
+    if (text.len == 0) {
         return glob_fail(call, "it is empty");
     }
     if (text.len > GLOB_MAX) {

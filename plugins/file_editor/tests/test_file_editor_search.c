@@ -148,6 +148,55 @@ static void test_lines(void **state)
     }
 }
 
+static unsigned next_random(unsigned *seed)
+{
+    *seed = *seed * 1103515245U + 12345U;
+    return *seed >> 16;
+}
+
+/* Patterns for which lines are taken together find what they find line by line, as an empty
+ * look-ahead makes them do. */
+static void test_together_and_one_by_one(void **state)
+{
+    static const char *const parts[] = {
+        "a",     "b",     "c",        ".",     "\\\\w", "\\\\s", "[^a]", "[ab]", "(?:", "(",
+        ")",     "|",     "*",        "+",     "?",     "{0,2}", "^",    "$",    " ",   "\\\\b",
+        "\\\\B", "\\\\W", "[^\\\\w]", "\\\\.", "ab",    "bc",    "a*?",  ".*",   "x",   "[]c]"};
+    static const char letters[] = "aabbcc. \n\n\r]";
+    struct test *test = *state;
+    unsigned seed = 7;
+    size_t found = 0;
+    for (size_t i = 0; i < 3000; i++) {
+        char pattern[128] = "";
+        char text[300];
+        for (unsigned n = next_random(&seed) % 6 + 1; n > 0; n--) {
+            strcat(pattern, parts[next_random(&seed) % NG_COUNT(parts)]); /* NOLINT */
+        }
+        for (size_t at = 0; at < sizeof(text); at++) {
+            text[at] = letters[next_random(&seed) % (sizeof(letters) - 1)];
+        }
+        if (i % 10 == 0) {
+            put_bytes(test, "@/f", text, sizeof(text));
+        }
+        struct answer answers[2];
+        for (size_t j = 0; j < 2; j++) {
+            char args[512];
+            (void)snprintf(args, sizeof(args),
+                           j == 0 ? FIND_AS("@/f", "%s", RE) : FIND_AS("@/f", "(?=)(?:%s)", RE),
+                           pattern);
+            answers[j] = call(test, args);
+        }
+        assert_true(answers[0].rc != NG_OK || answers[1].rc == NG_OK);
+        if (answers[0].rc == NG_OK && strcmp(answers[0].text, answers[1].text) != 0) {
+            fail_msg("%s: %s, and line by line %s", pattern, answers[0].text, answers[1].text);
+        }
+        found += answers[0].rc == NG_OK && strncmp(answers[0].text, "0 ", 2) != 0;
+        answer_free(&answers[0]);
+        answer_free(&answers[1]);
+    }
+    assert_true(found > 500);
+}
+
 static void test_folders(void **state)
 {
     static const struct search searches[] = {
@@ -425,6 +474,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_together_and_one_by_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_folders, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_lines, setup, teardown),
