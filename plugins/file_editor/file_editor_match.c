@@ -51,7 +51,7 @@ struct matcher {
     pcre2_match_context *fast_context, *careful_context;
     pcre2_jit_stack *stack;
     unsigned steps;
-    bool late, cancelled;
+    enum matcher_found stopped; /* by a callout: MATCHER_LATE or MATCHER_CANCELLED */
 };
 
 /* ---- compiling */
@@ -162,9 +162,12 @@ static int matcher_callout(pcre2_callout_block *block, void *user)
     if (++matcher->steps % MATCH_STEPS != 0) {
         return 0;
     }
-    matcher->cancelled = matcher->call->host->cancelled(matcher->call);
-    matcher->late = clock_monotonic_ns() >= matcher->deadline_ns;
-    return matcher->cancelled || matcher->late ? PCRE2_ERROR_CALLOUT : 0;
+    if (matcher->call->host->cancelled(matcher->call)) {
+        matcher->stopped = MATCHER_CANCELLED;
+    } else if (clock_monotonic_ns() >= matcher->deadline_ns) {
+        matcher->stopped = MATCHER_LATE;
+    }
+    return matcher->stopped != MATCHER_NONE ? PCRE2_ERROR_CALLOUT : 0;
 }
 
 static int matcher_no_memory(struct ng_call *call)
@@ -313,14 +316,6 @@ static struct match_line line_at(struct ng_str text, size_t at)
     return line;
 }
 
-static enum matcher_found match_error(const struct matcher *matcher)
-{
-    if (matcher->cancelled) {
-        return MATCHER_CANCELLED;
-    }
-    return matcher->late ? MATCHER_LATE : MATCHER_FAILED;
-}
-
 /* Matches the text, without what is around it. */
 static enum matcher_found match_careful(struct matcher *matcher, struct ng_str text,
                                         size_t *ret_from, size_t *ret_to)
@@ -328,7 +323,8 @@ static enum matcher_found match_careful(struct matcher *matcher, struct ng_str t
     int rc = pcre2_match(matcher->careful, (PCRE2_SPTR)text.data, text.len, 0, 0, matcher->data,
                          matcher->careful_context);
     if (rc < 0) {
-        return rc == PCRE2_ERROR_NOMATCH ? MATCHER_NONE : match_error(matcher);
+        bool stopped = matcher->stopped != MATCHER_NONE;
+        return rc == PCRE2_ERROR_NOMATCH || stopped ? matcher->stopped : MATCHER_FAILED;
     }
     const PCRE2_SIZE *at = pcre2_get_ovector_pointer(matcher->data);
     *ret_from = size_min(at[0], at[1]); /* \K in a look-around: the end may come first */

@@ -45,7 +45,7 @@ static const char *const left_texts[LEFT_KINDS] = {
     "lines from their first 1 MiB on",
 };
 
-/* What was found; goes back to its state before a file that turns out to be binary. */
+/* The result so far; goes back to its state before a file that turns out to be binary. */
 struct tally {
     uint64_t lines, files, shown;
     uint64_t left[LEFT_KINDS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_search.h - what `search` is made of: lines by a pattern, names by a glob. */
+/* file_editor_search.h - the parts of `search`: lines by a pattern, names by a glob. */
 #ifndef NOTEGATE_FILE_EDITOR_SEARCH_H
 #define NOTEGATE_FILE_EDITOR_SEARCH_H
 
