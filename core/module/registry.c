@@ -20,7 +20,7 @@
 #define SCHEMA_ERROR_SIZE 512
 #define SCHEMA_TEXT_MAX ((size_t)1024 * 1024) /* with the property that is added */
 /* Of TOOL_SPACE_MEMBER in arguments and answers. Lists repeat it for each tool: it is short. */
-#define SPACE_ARGUMENT "{\"type\":\"string\",\"description\":\"Space, if not the default.\"}"
+#define SPACE_ARGUMENT "{\"type\":\"string\",\"description\":\"Another space.\"}"
 #define SPACE_ANSWERED "{\"type\":\"string\"}"
 
 struct slot {

@@ -424,7 +424,7 @@ enum ng_option_type {
     NG_OPTION_NUMBER = 6
 };
 
-/* A configuration key "<module name>.<name>". Read by its size, which is in the module record. */
+/* Configuration key "<module name>.<name>". Read by its size, which is in the module record. */
 struct ng_option {
     const char *name; /* [a-z0-9_.]+ without the prefix */
     enum ng_option_type type;
