@@ -320,6 +320,8 @@ void call_free_spares(struct gateway *gateway);
  * is malformed; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
+/* The space that the caller names; copied. NG_EINVAL: malformed, and the call has failed. */
+int call_name_space(struct call *call, struct ng_str space);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
 /* Is the space one of the caller's? all_spaces does not count. */
 bool call_has_space(const struct ng_caller *caller, struct ng_str space);
@@ -382,6 +384,9 @@ static inline bool call_has_reply(const struct call *call)
 /* The end of a call: closes and checks the tool's output; then call->staged is the answer for
  * the transport. */
 void call_complete_result(struct call *call);
+/* Adds what the gateway adds to an answer that is an object (NG_TOOL_BY_SPACE), once, when it
+ * is whole. */
+void call_end_reply(struct call *call);
 /* call_fit.c: a success whose answer has `size` bytes, more than limits.result. The size
  * of an answer never turns a change into a failure. */
 void call_fit_result(struct call *call, size_t size);

@@ -69,11 +69,41 @@ static struct ng_str result_details(struct call *call)
     return buf_str(&call->details_buf);
 }
 
+/* Is the member the last one already? A member of an inner object has two ends behind it. */
+static bool result_has_space(struct ng_str text, struct ng_str member)
+{
+    return text.len > member.len &&
+           memcmp(text.data + text.len - 1 - member.len, member.data, member.len) == 0;
+}
+
+void call_end_reply(struct call *call)
+{
+    struct buf *out = &call->reply_buf;
+    if (!call_reply_is_open(call) || !call->reply_writer.complete || out->rc != NG_OK ||
+        call->tool == NULL || call->tool->result == NULL ||
+        (call->tool->desc.flags & NG_TOOL_BY_SPACE) == 0) {
+        return;
+    }
+    struct ng_str space = call->caller.space; /* names need no escapes */
+    char text[NG_SPACE_MAX + sizeof("\"" TOOL_SPACE_MEMBER "\":\"\"")];
+    (void)snprintf(text, sizeof(text), "\"" TOOL_SPACE_MEMBER "\":\"%.*s\"", (int)space.len,
+                   space.data);
+    struct ng_str member = ng_str_of(text);
+    if (!result_has_space(buf_str(out), member)) {
+        bool is_first = out->len == strlen("{}");
+        out->len--;
+        buf_add_c(out, is_first ? "" : ",");
+        buf_add_str(out, member);
+        buf_add_char(out, '}');
+    }
+}
+
 static void result_close_buffers(struct call *call)
 {
     struct result *staged = &call->staged;
     if (call_reply_is_open(call) && staged->rc == NG_OK) {
         const char *misuse = call->reply_writer.misuse;
+        call_end_reply(call);
         if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
             call_fail(call, NG_EINTERNAL,
                       "`%.*s` (plugin %s) made an answer that is not one JSON object: %s",

@@ -62,7 +62,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_create_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_read",
@@ -74,7 +74,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_read_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_update",
@@ -87,7 +87,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_update_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_search",
@@ -100,7 +100,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_search_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_list",
@@ -112,7 +112,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_list_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_delete",
@@ -125,7 +125,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_delete_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_history",
@@ -137,6 +137,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_history_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_diff",
@@ -149,6 +150,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_restore",
@@ -160,7 +162,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_restore_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_log",
@@ -173,7 +175,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_log_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_recall",
@@ -187,6 +189,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_recall_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_timeline",
@@ -199,6 +202,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_timeline_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_summary",
@@ -211,7 +215,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_summary_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_IDEMPOTENT,
+        .flags = NG_TOOL_IDEMPOTENT | NG_TOOL_BY_SPACE,
         .read_argument = "mode",
         .read_values = "read",
     },
@@ -226,7 +230,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_snapshot_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_list",
@@ -238,6 +242,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_list_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_delete",
@@ -250,7 +255,8 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_delete_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+        .flags =
+            NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_diff",
@@ -263,6 +269,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_restore",
@@ -278,8 +285,8 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_restore_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags =
-            NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_RESTORES,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED |
+                 NG_TOOL_RESTORES | NG_TOOL_BY_SPACE,
     },
 };
 
