@@ -83,8 +83,9 @@ static bool add_spaces(struct arena *arena, struct ng_value *schema,
 
 const struct ng_value *tool_formats_params(const struct tool *tool, struct call *call)
 {
-    bool open = call == NULL || call->key == NULL || call->caller.all_spaces ||
-                call->caller.space_count > SPACES_LISTED_MAX;
+    bool open = call == NULL ||
+                (!call->caller.space_named && (call->key == NULL || call->caller.all_spaces ||
+                                               call->caller.space_count > SPACES_LISTED_MAX));
     if ((tool->desc.flags & NG_TOOL_BY_SPACE) == 0 || open) {
         return tool->params_tree;
     }
@@ -93,7 +94,7 @@ const struct ng_value *tool_formats_params(const struct tool *tool, struct call 
     if (properties == NULL) {
         return tool->params_tree; /* no memory */
     }
-    if (call->caller.space_count < 2) {
+    if (call->caller.space_count < 2 || call->caller.space_named) {
         take_last(properties);
     } else {
         (void)add_spaces(&call->arena, find_in(properties, TOOL_SPACE_MEMBER), &call->caller);

@@ -31,8 +31,8 @@ const char *tool_format_names(void);
 int tool_formats_print(struct gateway *gateway, struct call *call, enum tool_format format,
                        struct buf *out);
 /* The schema of the tool's arguments as this caller sees it: with the member `space` only if it
- * may use more than one space, and as an enum if it may use few. Memory of the call. call NULL:
- * a caller that may use all. */
+ * may use more than one space and has named none, and as an enum if it may use few. Memory of
+ * the call. call NULL: a caller that may use all. */
 const struct ng_value *tool_formats_params(const struct tool *tool, struct call *call);
 /* One tool: the element of the list (mcp: {name,title,...}; gemini: one functionDeclaration).
  */

@@ -124,12 +124,13 @@ enum call_flag {
     CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
 };
 
-/* Of the request, before dispatch(). */
+/* Of the request, before dispatch(); CALL_SPACE_ARGUED by dispatch(). */
 enum call_option {
-    CALL_ON_LOOP = 1,     /* dispatch() is called on an event loop: nothing here may block */
-    CALL_NO_DEADLINE = 2, /* it takes as long as it takes */
-    CALL_NO_RATE = 4,     /* it continues what was counted in the rate before */
-    CALL_MUST_REPLY = 8   /* its success has an answer: of a tool, of a resource */
+    CALL_ON_LOOP = 1,      /* dispatch() is called on an event loop: nothing here may block */
+    CALL_NO_DEADLINE = 2,  /* it takes as long as it takes */
+    CALL_NO_RATE = 4,      /* it continues what was counted in the rate before */
+    CALL_MUST_REPLY = 8,   /* its success has an answer: of a tool, of a resource */
+    CALL_SPACE_ARGUED = 16 /* the argument `space` named the caller's space */
 };
 
 /* The answer of its idempotency key. */
@@ -384,9 +385,6 @@ static inline bool call_has_reply(const struct call *call)
 /* The end of a call: closes and checks the tool's output; then call->staged is the answer for
  * the transport. */
 void call_complete_result(struct call *call);
-/* Adds what the gateway adds to an answer that is an object (NG_TOOL_BY_SPACE), once, when it
- * is whole. */
-void call_end_reply(struct call *call);
 /* call_fit.c: a success whose answer has `size` bytes, more than limits.result. The size
  * of an answer never turns a change into a failure. */
 void call_fit_result(struct call *call, size_t size);

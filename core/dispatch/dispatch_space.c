@@ -4,6 +4,7 @@
 #include "dispatch_space.h"
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
@@ -11,6 +12,8 @@
 
 /* Of a caller without keys: its own, shared, the one it named. */
 #define SPACES_WITHOUT_KEYS 3
+/* Of the names in a refusal. */
+#define SPACES_SHOWN_BYTES ((size_t)1024)
 
 /* The space of a call that names none. */
 static struct ng_str space_by_default(const struct call *call, const struct tool *tool,
@@ -61,20 +64,33 @@ int dispatch_space_pick(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
+/* "it allows team, notes": up to SPACES_SHOWN_BYTES. */
+static int fail_forbidden(struct call *call)
+{
+    const struct ng_caller *caller = &call->caller;
+    struct buf names;
+    buf_init(&names, SPACES_SHOWN_BYTES);
+    for (size_t i = 0; i < caller->space_count; i++) {
+        (void)buf_printf(&names, "%s%.*s", text_if(i > 0, ", "), (int)caller->spaces[i].len,
+                         caller->spaces[i].data);
+    }
+    call->target = caller->space;
+    int rc = call_fail(call, NG_EFORBIDDEN,
+                       "the caller's key does not allow the space \"%.*s\"; it allows %.*s%s",
+                       (int)caller->space.len, caller->space.data, (int)names.len,
+                       buf_str(&names).data, text_if(names.rc != NG_OK, "..."));
+    call->staged.hint = ng_str_of("Name one of them, or none");
+    buf_done(&names);
+    return rc;
+}
+
 int dispatch_spaces(struct call *call, const struct tool *tool)
 {
-    struct ng_str space;
     int rc = dispatch_space_pick(call, tool);
     if (rc == NG_EFORBIDDEN) {
-        space = call->caller.space;
-        call->target = space;
-        return call_fail(call, rc, "the caller's key does not allow the space \"%.*s\"",
-                         (int)space.len, space.data);
+        return fail_forbidden(call);
     }
-    if (rc == NG_OK) {
-        return rc;
-    }
-    return call_fail(call, rc, "out of memory");
+    return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
 }
 
 /* ---- the argument ---- */
@@ -82,36 +98,60 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
 static int take_name(struct call *call, struct ng_str name)
 {
     struct ng_str before = call->caller.space;
-    if (call->caller.space_named && !str_equal(before, name)) {
-        return call_fail(call, NG_EINVAL,
-                         "the argument `space` is \"%.*s\", but the caller names the space "
-                         "\"%.*s\": leave one of them out",
-                         (int)utf8_cut(name, NG_SPACE_MAX).len, name.data, (int)before.len,
-                         before.data);
+    if (!call->caller.space_named) {
+        call->options |= CALL_SPACE_ARGUED;
+        return call_name_space(call, name);
     }
-    return call_name_space(call, name);
+    if (str_equal(before, name)) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EINVAL,
+                     "the argument `space` is \"%.*s\", but the caller names the space "
+                     "\"%.*s\": leave one of them out",
+                     (int)utf8_cut(name, NG_SPACE_MAX).len, name.data, (int)before.len,
+                     before.data);
+}
+
+/* The object without the member; the transport goes on with the one it has. NULL: no memory. */
+static const struct ng_value *without_member(struct arena *arena, const struct ng_value *object,
+                                             const struct ng_value *left_out)
+{
+    struct ng_value *copies = arena_alloc(arena, (object->count + 1) * sizeof(*copies));
+    if (copies == NULL) {
+        return NULL;
+    }
+    struct ng_value *copy = &copies[object->count];
+    struct ng_value **at = &copy->first;
+    *copy = *object;
+    copy->count--;
+    copy->text = str_make(NULL, 0);
+    copy->printed = false;
+    size_t used = 0;
+    for (const struct ng_value *child = object->first; child != NULL; child = child->next) {
+        if (child != left_out) {
+            copies[used] = *child;
+            *at = &copies[used++];
+            at = &(*at)->next;
+        }
+    }
+    *at = NULL;
+    return copy;
 }
 
 int dispatch_space_take(struct call *call)
 {
-    if ((call->tool->desc.flags & NG_TOOL_BY_SPACE) == 0 ||
-        !json_is(call->pub.args, NG_TYPE_OBJECT)) {
-        return NG_OK;
+    const struct ng_value *args = call->pub.args;
+    const struct ng_value *found = NULL;
+    if ((call->tool->desc.flags & NG_TOOL_BY_SPACE) != 0 && json_is(args, NG_TYPE_OBJECT)) {
+        found = json_get(args, TOOL_SPACE_MEMBER);
     }
-    /* The tree is this call's alone until its tool runs. */
-    struct ng_value *args = (struct ng_value *)(uintptr_t)call->pub.args;
-    struct ng_value **at = &args->first;
-    while (*at != NULL && !str_is((*at)->key, TOOL_SPACE_MEMBER)) {
-        at = &(*at)->next;
-    }
-    const struct ng_value *found = *at;
     if (!json_is(found, NG_TYPE_STRING)) {
         return NG_OK; /* none, or one that the schema refuses */
     }
-    *at = found->next;
-    args->count--;
-    args->text = str_make(NULL, 0);
-    args->printed = false;
+    call->pub.args = without_member(&call->arena, args, found);
+    if (call->pub.args == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
     call->args_text = str_make(NULL, 0); /* printed again */
     return take_name(call, found->text);
 }

@@ -105,7 +105,7 @@ static int add_space(struct plugin *plugin, struct ng_tool *desc, struct buf *er
     if (!good) {
         buf_printf(error,
                    "plugin %s, tool %s: a schema has the property " TOOL_SPACE_MEMBER
-                   ", which NG_TOOL_BY_SPACE adds",
+                   ", which NG_TOOL_BY_SPACE adds, or there is no memory for it",
                    plugin->desc.name, desc->name);
         return NG_EINVAL;
     }

@@ -145,7 +145,6 @@ static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
     const struct result *staged = &call->staged;
     bool open = call_reply_is_open(call) && call->reply_writer.complete;
     struct ng_str text;
-    call_end_reply(call);
     if (open) {
         text = buf_str(&call->reply_buf);
     } else {

@@ -140,7 +140,7 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
     };
     entry_fail_pieces(call, AGENT_NOTEBOOK_ENTRY_NOT_FOUND, pieces, NG_COUNT(pieces));
     if (deleted) {
-        bool writes = call->caller->mode != NG_MODE_ASK;
+        bool writes = call->caller->mode != NG_MODE_ASK && call->caller->role != NG_ROLE_READER;
         host->hint(call, "notebook_history shows its versions while they are kept%s %llu.",
                    writes ? "; notebook_restore brings one back, the last was version"
                           : ", the last was version",

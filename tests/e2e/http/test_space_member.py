@@ -107,6 +107,12 @@ def test_a_list_names_the_spaces_of_its_caller(keys, version, key, named):
     assert spaces(found["fileEditor"]) is None
 
 
+def test_who_has_named_a_space_is_offered_no_other(keys, served):
+    headers = bearer(keys.keys["two"]) | {"X-Notegate-Space": "notes"}
+    assert spaces(schemas(keys, "mcp", headers)["notebook"]) is None
+    assert spaces(schemas(served, "mcp", {"X-Notegate-Space": "notes"})["notebook"]) is None
+
+
 # ---- arguments and answers ----
 
 
@@ -196,7 +202,7 @@ def test_rights(keys):
     for headers, space in ((one, "notes"), (one, "~one"), (two, "~two"), (none, "team"), (none, "~one")):
         answer = keys.call("notebook", {"mode": "list", "space": space}, headers)
         assert answer.status_code == 403 and answer.json()["code"] == "FORBIDDEN", answer.text
-        assert f'does not allow the space "{space}"' in answer.json()["message"]
+        assert f'does not allow the space "{space}"; it allows ' in answer.json()["message"]
     assert "n:" in keys.call("notebook", {"mode": "list", "space": "team"}, two).json()["result"]
     assert "n:" in keys.call("notebook", {"mode": "list"}, two).json()["result"], "the first of its spaces"
     assert "n:" not in keys.call("notebook", {"mode": "list", "space": "notes"}, two).json()["result"]
@@ -207,5 +213,16 @@ def test_a_retry_in_another_space_is_another_call(served):
     headers = {"Idempotency-Key": "k1"}
     made = [served.call("notebook_create", PAGE | {"space": space}, headers).json()["result"] for space in ("i1", "i2", "i1")]
     assert made[0] == made[2] and made[0]["notebook_id"] != made[1]["notebook_id"]
+    assert [one["space"] for one in made] == ["i1", "i2", "i1"]
+
+
+def test_a_large_body_and_arguments_as_a_text(served):
+    large = PAGE | {"content": "x" * 200000, "space": "large"}
+    assert served.call("notebook_create", large).json()["result"]["space"] == "large"
+    version = HANDSHAKE
+    made = post(served, version, "tools/call", {"name": "notebook_create", "arguments": large}, {})
+    assert made["structuredContent"]["space"] == "large"
+    made = post(served, version, "tools/call", {"name": "notebook_create", "arguments": json.dumps(PAGE | {"space": "text"})}, {})
+    assert made["structuredContent"]["space"] == "text"
 
 
