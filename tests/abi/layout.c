@@ -225,6 +225,8 @@ AT(ng_file_undo, user, 48);
 AT(ng_file_undo, no_history_code, 56);
 SIZE(ng_file_undo, 64);
 PAD(ng_file_undo, no_history_code, 4);
+AT(ng_file_undo, collection, 64);
+SIZE(ng_file_undo, 72);
 
 /* ---- plugin.h ---- */
 

@@ -149,7 +149,8 @@ struct ng_file_undo {
     struct ng_str expected_revision;
     ng_undo_fn *replied;
     void *user;
-    int no_history_code; /* without history; 0: NG_EFAILED */
+    int no_history_code;    /* without history; 0: NG_EFAILED */
+    const char *collection; /* of the event; NULL: "files" */
 };
 
 #ifdef __cplusplus
