@@ -22,7 +22,7 @@
  * Additions to ABI 1 (newest last): gateway_name, gateway_term and gateway_find of ng_host;
  * watch and advise of ng_documents; moment of ng_query; confirm of ng_documents; deadline_ns of
  * ng_batch; later and start_later of ng_host; notes of ng_plugin; is_guide of ng_prompt; rights
- * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE.
+ * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE; collection of ng_file_undo.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H
