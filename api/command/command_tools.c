@@ -48,7 +48,7 @@ static int tools_print_own(struct tools *tools)
         struct ng_str name = ng_str_of(tools->name);
         const struct tool *tool = registry_find(tools->gateway->registry, name);
         if (tool != NULL) {
-            rc = tool_formats_print_tool(tool, tools->format, &tools->out);
+            rc = tool_formats_print_tool(tool, call, tools->format, &tools->out);
         } else {
             struct ng_str near = registry_nearest(tools->gateway->registry, name);
             command_error("no tool is called \"%s\"%s%.*s%s", tools->name,

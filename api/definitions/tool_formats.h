@@ -30,11 +30,16 @@ const char *tool_format_names(void);
 /* The tools this caller may call, in stable order. call: the caller (NULL: all of them). */
 int tool_formats_print(struct gateway *gateway, struct call *call, enum tool_format format,
                        struct buf *out);
+/* The schema of the tool's arguments as this caller sees it: with the member `space` only if it
+ * may use more than one space and has named none, and as an enum if it may use few. Memory of
+ * the call. call NULL: a caller that may use all. */
+const struct ng_value *tool_formats_params(const struct tool *tool, struct call *call);
 /* One tool: the element of the list (mcp: {name,title,...}; gemini: one functionDeclaration).
  */
-int tool_formats_print_tool(const struct tool *tool, enum tool_format format, struct buf *out);
+int tool_formats_print_tool(const struct tool *tool, struct call *call, enum tool_format format,
+                            struct buf *out);
 /* The same into a writer that is open (MCP tools/list). */
 void tool_formats_write_tool(struct ng_writer *writer, const struct tool *tool,
-                             enum tool_format format);
+                             struct call *call, enum tool_format format);
 
 #endif

@@ -72,9 +72,9 @@ static void print_tool(struct buf *out, const struct tool *tool, bool with_agent
     (void)buf_add_c(out, "}}");
 }
 
-static void print_schemas(struct buf *out, const struct tool *tool)
+static void print_schemas(struct buf *out, const struct tool *tool, struct call *call)
 {
-    openapi_schema_print(out, tool->params_tree, tool->desc.name, "arguments");
+    openapi_schema_print(out, tool_formats_params(tool, call), tool->desc.name, "arguments");
     if (tool->result_tree != NULL) {
         openapi_schema_print(out, tool->result_tree, tool->desc.name, "result");
     }
@@ -171,7 +171,7 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
     print_names(out, gateway, call);
     for (size_t i = 0; i < count; i++) {
         if (call == NULL || dispatch_allows(call, tools[i])) {
-            print_schemas(out, tools[i]);
+            print_schemas(out, tools[i], call);
         }
     }
     if (call != NULL && call->arena.oom) {

@@ -76,7 +76,7 @@ int rest_tools_show(struct http_request *request)
         (void)http_reply_error(request, NG_EUNKNOWN_TOOL, hints ? hint : NULL,
                                "no tool is called \"%.*s\"", (int)shown.len, shown.data);
     } else {
-        (void)tool_formats_print_tool(tool, format, &request->reply.body);
+        (void)tool_formats_print_tool(tool, call, format, &request->reply.body);
         http_reply_etag(request);
     }
     call_unref(call);

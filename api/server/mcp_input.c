@@ -127,6 +127,8 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
     const struct call *call = exchange->job->call;
     const struct ng_value *params = exchange->message.params;
     const struct ng_value *member = json_first(params);
+    /* The argument `space` is among the parameters, and no name before the call. */
+    bool named = call->caller.space_named && (call->options & CALL_SPACE_ARGUED) == 0;
     struct buf text;
     buf_init(&text, exchange->job->gateway->limits.body * 2 + INPUT_ROOM);
     for (; member != NULL; member = member->next) {
@@ -140,7 +142,7 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
     struct ng_str pieces[] = {
         call->caller.agent,
         call->key == NULL ? ng_str_of("") : ng_str_of(call->key->id),
-        call->caller.space_named ? call->caller.space : ng_str_of(""),
+        named ? call->caller.space : ng_str_of(""),
         exchange->message.method,
         buf_str(&text),
     };

@@ -37,7 +37,7 @@ int mcp_tools_list(struct mcp_exchange *exchange)
             listed = dispatch_allows(exchange->call, tools[i]);
         }
         if (listed) {
-            tool_formats_write_tool(&writer, tools[i], format);
+            tool_formats_write_tool(&writer, tools[i], exchange->call, format);
         }
     }
     return mcp_list_close(exchange, &writer);

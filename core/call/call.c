@@ -249,6 +249,22 @@ static bool call_space_valid(struct ng_str space)
     return call_name_valid(space);
 }
 
+int call_name_space(struct call *call, struct ng_str space)
+{
+    if (!call_space_valid(space)) {
+        return call_fail(call, NG_EINVAL,
+                         "the space name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}, or "
+                         "that behind a ~",
+                         (int)utf8_cut(space, CALL_NAME_MAX).len, space.data);
+    }
+    call->caller.space = arena_copy(&call->arena, space);
+    call->caller.space_named = true;
+    if (call->caller.space.data == NULL) {
+        return call_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    return NG_OK;
+}
+
 static void set_rights(struct call *call)
 {
     bool restore =
@@ -275,26 +291,14 @@ int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
         }
         call->caller.agent = arena_copy(&call->arena, agent);
     }
-    if (space.data != NULL) {
-        if (!call_space_valid(space)) {
-            return call_fail(
-                call, NG_EINVAL,
-                "the space name \"%.*s\" is not of the form [A-Za-z0-9._@-]{1,64}, or "
-                "that behind a ~",
-                (int)utf8_cut(space, CALL_NAME_MAX).len, space.data);
-        }
-        call->caller.space = arena_copy(&call->arena, space);
-        call->caller.space_named = true;
-    }
     call->caller.role = role;
     call->caller.mode = mode;
     call->caller.run = run;
     set_rights(call);
-    if (call->caller.agent.data == NULL ||
-        (space.data != NULL && call->caller.space.data == NULL)) {
+    if (call->caller.agent.data == NULL) {
         return call_fail(call, NG_EINTERNAL, "out of memory");
     }
-    return NG_OK;
+    return space.data != NULL ? call_name_space(call, space) : NG_OK;
 }
 
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all)

@@ -124,12 +124,13 @@ enum call_flag {
     CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
 };
 
-/* Of the request, before dispatch(). */
+/* Of the request, before dispatch(); CALL_SPACE_ARGUED by dispatch(). */
 enum call_option {
-    CALL_ON_LOOP = 1,     /* dispatch() is called on an event loop: nothing here may block */
-    CALL_NO_DEADLINE = 2, /* it takes as long as it takes */
-    CALL_NO_RATE = 4,     /* it continues what was counted in the rate before */
-    CALL_MUST_REPLY = 8   /* its success has an answer: of a tool, of a resource */
+    CALL_ON_LOOP = 1,      /* dispatch() is called on an event loop: nothing here may block */
+    CALL_NO_DEADLINE = 2,  /* it takes as long as it takes */
+    CALL_NO_RATE = 4,      /* it continues what was counted in the rate before */
+    CALL_MUST_REPLY = 8,   /* its success has an answer: of a tool, of a resource */
+    CALL_SPACE_ARGUED = 16 /* the argument `space` named the caller's space */
 };
 
 /* The answer of its idempotency key. */
@@ -320,6 +321,8 @@ void call_free_spares(struct gateway *gateway);
  * is malformed; the result says which. */
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
                     enum ng_role role, enum ng_mode mode, bool run);
+/* The space that the caller names; copied. NG_EINVAL: malformed, and the call has failed. */
+int call_name_space(struct call *call, struct ng_str space);
 int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t count, bool all);
 /* Is the space one of the caller's? all_spaces does not count. */
 bool call_has_space(const struct ng_caller *caller, struct ng_str space);

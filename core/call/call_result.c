@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "gateway.h"
 #include "plugin.h"
 
@@ -69,11 +70,67 @@ static struct ng_str result_details(struct call *call)
     return buf_str(&call->details_buf);
 }
 
+/* `"space":"team"`; "" if the answer does not get it. */
+static struct ng_str result_space(const struct call *call, char *text, size_t size)
+{
+    struct ng_str space = call->caller.space; /* names need no escapes */
+    text[0] = '\0';
+    if (call->tool != NULL && call->tool->result != NULL &&
+        (call->tool->desc.flags & NG_TOOL_BY_SPACE) != 0) {
+        (void)snprintf(text, size, "\"" TOOL_SPACE_MEMBER "\":\"%.*s\"", (int)space.len,
+                       space.data);
+    }
+    return ng_str_of(text);
+}
+
+/* Adds the member `space` to the answer of a tool with NG_TOOL_BY_SPACE. Without memory it
+ * stays as it is: the change is made. */
+static void result_add_space(struct call *call)
+{
+    struct buf *out = &call->reply_buf;
+    char text[NG_SPACE_MAX + sizeof("\"" TOOL_SPACE_MEMBER "\":\"\"")];
+    struct ng_str member = result_space(call, text, sizeof(text));
+    if (member.len == 0 || !str_begins(buf_str(out), "{")) {
+        return;
+    }
+    if (buf_reserve(out, member.len + strlen(",}")) == NULL) {
+        out->rc = NG_OK;
+        return;
+    }
+    bool is_first = out->len == strlen("{}");
+    out->len--;
+    buf_add_c(out, text_if(!is_first, ","));
+    buf_add_str(out, member);
+    buf_add_char(out, '}');
+}
+
+/* The same for an answer that was stored before it had the member. */
+static void result_repeat_space(struct call *call)
+{
+    struct ng_str stored = call->staged.text;
+    char text[NG_SPACE_MAX + sizeof("\"" TOOL_SPACE_MEMBER "\":\"\"}")];
+    struct ng_str member = result_space(call, text, sizeof(text));
+    if (member.len == 0 || !str_begins(stored, "{")) {
+        return;
+    }
+    text[member.len] = '}';
+    text[member.len + 1] = '\0';
+    if (!str_ends(stored, text)) {
+        struct ng_str whole =
+            arena_printf(&call->arena, "%.*s%s%s", (int)(stored.len - 1), stored.data,
+                         text_if(stored.len > strlen("{}"), ","), text);
+        call->staged.text = str_or(whole, stored);
+    }
+}
+
 static void result_close_buffers(struct call *call)
 {
     struct result *staged = &call->staged;
     if (call_reply_is_open(call) && staged->rc == NG_OK) {
         const char *misuse = call->reply_writer.misuse;
+        if (call->reply_buf.rc == NG_OK && call->reply_writer.complete) {
+            result_add_space(call);
+        }
         if (call->reply_buf.rc != NG_OK || !call->reply_writer.complete) {
             call_fail(call, NG_EINTERNAL,
                       "`%.*s` (plugin %s) made an answer that is not one JSON object: %s",
@@ -84,6 +141,9 @@ static void result_close_buffers(struct call *call)
             staged->has_text = true;
             staged->text = buf_str(&call->reply_buf);
         }
+    } else if (call->answer_state == CALL_ANSWER_REPEATED && staged->rc == NG_OK &&
+               staged->is_json) {
+        result_repeat_space(call);
     }
     if (call_details_are_open(call) && call->details_buf.rc == NG_OK &&
         call->details_writer.complete) {

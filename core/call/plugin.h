@@ -38,6 +38,9 @@ struct plugin {
     struct plugin *made_before; /* the registry's list */
 };
 
+/* The member that NG_TOOL_BY_SPACE adds, at the end of a schema's properties. */
+#define TOOL_SPACE_MEMBER "space"
+
 struct tool {
     struct ng_tool desc;
     struct plugin *plugin;

@@ -15,6 +15,7 @@
 #include "dispatch_allow.h"
 #include "dispatch_end.h"
 #include "dispatch_input.h"
+#include "dispatch_space.h"
 #include "timers.h"
 
 static void dispatch_on_worker(struct task *task);
@@ -112,6 +113,9 @@ static int dispatch_prepare(struct call *call)
         rc = dispatch_parse(call);
     }
     call->pub.args = dispatch_arguments(call, call->pub.args);
+    if (rc == NG_OK) {
+        rc = dispatch_space_take(call);
+    }
     if (rc == NG_OK) {
         rc = dispatch_spaces(call, call->tool);
     }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dispatch_allow.c - the rights of a caller: tools of its key, role, mode and spaces, and its
- * rate. */
+/* dispatch_allow.c - the rights of a caller: tools of its key, role and mode, and its rate. */
 #include "dispatch_allow.h"
 
 #include "audit.h"
@@ -8,8 +7,8 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
+#include "dispatch_space.h"
 
-#define DISPATCH_SPACES 3
 /* Of a key's tools that a sentence names. */
 #define DISPATCH_LIST_TOOLS 20
 #define DISPATCH_LIST_BYTES 4096
@@ -101,8 +100,6 @@ bool dispatch_may(struct call *call, const struct tool *tool)
     return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
 }
 
-static int dispatch_pick_space(struct call *call, const struct tool *tool);
-
 bool dispatch_configured(struct call *call, const struct plugin *plugin)
 {
     if (plugin->desc.configured == NULL || !plugin->started) {
@@ -115,7 +112,7 @@ bool dispatch_configured(struct call *call, const struct plugin *plugin)
     if (plugin->tool_count > 0) {
         tool = plugin->tools[0];
     }
-    bool configured = dispatch_pick_space(call, tool) == NG_OK &&
+    bool configured = dispatch_space_pick(call, tool) == NG_OK &&
                       plugin->desc.configured(plugin->self, &call->pub);
     call->caller = before;
     call->staged = work;
@@ -145,7 +142,7 @@ bool dispatch_allows(struct call *call, const struct tool *tool)
     }
     /* Asked in the space that a call of it would have. */
     struct ng_caller before = call->caller;
-    bool listed = dispatch_pick_space(call, tool) == NG_OK &&
+    bool listed = dispatch_space_pick(call, tool) == NG_OK &&
                   tool->desc.listed(tool->plugin->self, &call->pub);
     call->caller = before;
     return listed;
@@ -253,70 +250,6 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
         dispatch_hint_reading(call, tool);
     }
     return rc;
-}
-
-/* The space of a call that names none. */
-static struct ng_str dispatch_default_space(const struct call *call, const struct tool *tool,
-                                            struct ng_str own)
-{
-    const struct ng_caller *caller = &call->caller;
-    if (call->key != NULL && call->key->first_is_default && caller->space_count > 0) {
-        return caller->spaces[0];
-    }
-    enum ng_tool_space meant = tool != NULL ? tool->desc.space : call->step_space;
-    return meant == NG_SPACE_SHARED ? ng_str_of("shared") : own;
-}
-
-static int dispatch_pick_space(struct call *call, const struct tool *tool)
-{
-    struct ng_caller *caller = &call->caller;
-    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
-    if (text == NULL) {
-        return NG_EINTERNAL;
-    }
-    text[0] = '~';
-    memcpy(text + 1, caller->agent.data, caller->agent.len);
-    struct ng_str own = str_make(text, caller->agent.len + 1);
-    bool named = caller->space_named;
-    if (!named) {
-        caller->space = dispatch_default_space(call, tool, own);
-    }
-    if (caller->spaces == NULL) {
-        struct ng_str *spaces = arena_alloc(&call->arena, DISPATCH_SPACES * sizeof(*spaces));
-        if (spaces == NULL) {
-            return NG_EINTERNAL;
-        }
-        spaces[0] = own;
-        spaces[1] = ng_str_of("shared");
-        spaces[2] = caller->space;
-        caller->spaces = spaces;
-        caller->space_count = named ? DISPATCH_SPACES : DISPATCH_SPACES - 1;
-        return NG_OK;
-    }
-    if (caller->all_spaces || call_has_space(caller, caller->space)) {
-        return NG_OK;
-    }
-    if (!named && caller->space_count > 0) {
-        caller->space = caller->spaces[0]; /* the key lacks the tool's default */
-        return NG_OK;
-    }
-    return NG_EFORBIDDEN;
-}
-
-int dispatch_spaces(struct call *call, const struct tool *tool)
-{
-    struct ng_str space;
-    int rc = dispatch_pick_space(call, tool);
-    if (rc == NG_EFORBIDDEN) {
-        space = call->caller.space;
-        call->target = space;
-        return call_fail(call, rc, "the caller's key does not allow the space \"%.*s\"",
-                         (int)space.len, space.data);
-    }
-    if (rc == NG_OK) {
-        return rc;
-    }
-    return call_fail(call, rc, "out of memory");
 }
 
 int dispatch_rate(struct call *call)

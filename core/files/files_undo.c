@@ -226,6 +226,7 @@ static int undo_locked(struct file_op *op)
     }
     op->record.real = real;
     op->record.space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
+    op->record.collection = ng_str_of(op->undo.collection);
     op->present.space = op->record.space;
     op->keep_mode = true;
     op->keep_owner = true;

@@ -11,7 +11,7 @@
 /* The newest value or all bits of each enum. A module that was made for a newer gateway may
  * have others; their meaning is unknown, so they are refused. */
 #define LINT_EFFECTS ((unsigned long)NG_EFFECT_RUNS)
-#define LINT_TOOL_FLAGS ((unsigned long)NG_TOOL_RESTORES * 2 - 1)
+#define LINT_TOOL_FLAGS ((unsigned long)NG_TOOL_BY_SPACE * 2 - 1)
 #define LINT_COLLECTION_FLAGS ((unsigned long)NG_COLLECTION_NO_HISTORY * 2 - 1)
 #define LINT_DOCUMENTS_FLAGS ((unsigned long)NG_DOCUMENTS_MEMORY * 2 - 1)
 #define LINT_MODES                                                                             \

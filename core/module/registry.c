@@ -9,6 +9,7 @@
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
 #include "core/fault/module_run.h"
+#include "tool_compile.h"
 #include "watchdog.h"
 
 #define REGISTRY_TOOLS_MAX 1024
@@ -17,7 +18,6 @@
 #define TOOL_NAME_MAX 63
 #define PLUGIN_NAME_MAX 32
 #define NEAREST_MOST 3
-#define SCHEMA_ERROR_SIZE 512
 
 struct slot {
     struct ng_str name;
@@ -195,29 +195,6 @@ static bool tool_name_valid(const char *name)
     return name_valid(name, true, TOOL_NAME_MAX);
 }
 
-/* Compiles one of a tool's schemas and keeps its tree for the listings. */
-static int tool_schema(struct plugin *plugin, const char *tool, const char *text,
-                       struct schema **ret, struct ng_value **ret_tree, struct buf *error)
-{
-    char reason[SCHEMA_ERROR_SIZE];
-    int rc = schema_compile(ng_str_of(text), ret, reason, sizeof(reason));
-    if (rc != NG_OK) {
-        buf_printf(error, "plugin %s, tool %s: its schema is not usable: %s", plugin->desc.name,
-                   tool, reason);
-        return rc;
-    }
-    const struct ng_value *tree = NULL;
-    struct json_error json;
-    rc = json_parse(&plugin->arena, ng_str_of(text), JSON_DEPTH_DEFAULT, &tree, &json);
-    if (rc != NG_OK) {
-        buf_printf(error, "plugin %s, tool %s: its schema is not JSON: %s", plugin->desc.name,
-                   tool, json.message);
-        return rc;
-    }
-    *ret_tree = (struct ng_value *)(uintptr_t)tree;
-    return NG_OK;
-}
-
 static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct buf *error)
 {
     if (!tool_name_valid(desc->name)) {
@@ -235,14 +212,7 @@ static int make_tool(struct plugin *plugin, const struct ng_tool *desc, struct b
     tool->desc = *desc;
     tool->plugin = plugin;
     plugin->tools[plugin->tool_count++] = tool; /* its schemas are freed with it */
-    int rc =
-        tool_schema(plugin, desc->name, desc->params, &tool->params, &tool->params_tree, error);
-    tool->marks_headers = strstr(desc->params, TOOL_HEADER_MARK) != NULL;
-    if (rc == NG_OK && desc->result != NULL) {
-        rc = tool_schema(plugin, desc->name, desc->result, &tool->result, &tool->result_tree,
-                         error);
-    }
-    return rc;
+    return tool_compile(tool, error);
 }
 
 int registry_make(struct registry *registry, const struct ng_plugin *desc,

@@ -63,7 +63,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_create_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_read",
@@ -75,7 +75,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_read_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_update",
@@ -88,7 +88,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_update_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_search",
@@ -101,7 +101,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_search_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_list",
@@ -113,7 +113,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_list_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_delete",
@@ -126,7 +126,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_delete_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_history",
@@ -138,6 +138,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_history_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_diff",
@@ -150,6 +151,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "notebook_restore",
@@ -161,7 +163,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = entry_restore_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_log",
@@ -174,7 +176,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_log_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_MEMORY,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_delete",
@@ -188,7 +190,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_delete_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_recall",
@@ -202,6 +204,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_recall_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_timeline",
@@ -214,6 +217,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_timeline_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "memory_summary",
@@ -226,7 +230,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = memory_summary_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_IDEMPOTENT,
+        .flags = NG_TOOL_IDEMPOTENT | NG_TOOL_BY_SPACE,
         .read_argument = "mode",
         .read_values = "read",
     },
@@ -241,7 +245,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_snapshot_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+        .flags = NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_list",
@@ -253,6 +257,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_list_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_delete",
@@ -265,7 +270,8 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_delete_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED,
+        .flags =
+            NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_diff",
@@ -278,6 +284,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "checkpoint_restore",
@@ -293,8 +300,8 @@ static const struct ng_tool agent_notebook_tools[] = {
         .run = checkpoint_restore_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags =
-            NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED | NG_TOOL_RESTORES,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_TASK_ALLOWED |
+                 NG_TOOL_RESTORES | NG_TOOL_BY_SPACE,
     },
 };
 

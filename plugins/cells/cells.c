@@ -173,7 +173,7 @@ static const struct ng_tool cells_tools[] = {
         .title = "Select Notebook Cells",
         .summary = "Say which cells of a Jupyter notebook (.ipynb) are selected and which one "
                    "is being edited, when the user points at cells, or before "
-                   "getNotebookContext reads a part of a large notebook: the context then "
+                   "getNotebookContext reads a part of a large notebook. The context then "
                    "centres on them.",
         .params = cells_select_params,
         .run = cells_select_run,

@@ -26,6 +26,7 @@ static const struct command editor_commands[] = {
     {"regex_replace", "pattern", "new_str", editor_regex_replace},
     {"copy", "destination", NULL, editor_transfer},
     {"move", "destination", NULL, editor_transfer},
+    {"search", "pattern", NULL, editor_search},
 };
 
 static int check_required(struct ng_call *call, const struct command *command)
@@ -100,10 +101,10 @@ static const char editor_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"command\",\"path\"],"
     "\"properties\":{"
     "\"command\":{\"type\":\"string\",\"enum\":[\"view\",\"create\",\"str_replace\",\"insert\","
-    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\"],"
+    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\",\"search\"],"
     "\"description\":\"What to do.\"},"
     "\"path\":{\"type\":\"string\",\"description\":\"Absolute path of the file, or for `view` "
-    "of a folder.\"},"
+    "and `search` of a folder.\"},"
     "\"file_text\":{\"type\":\"string\",\"description\":\"`create`: the content of the new "
     "file.\"},"
     "\"view_range\":{\"type\":\"array\",\"items\":{" INTEGER "},\"minItems\":2,\"maxItems\":2,"
@@ -117,7 +118,15 @@ static const char editor_params[] =
     "\"insert_line\":{" INTEGER ",\"description\":\"`insert`: the line after which to insert; "
     "0 is the top.\"},"
     "\"pattern\":{\"type\":\"string\",\"description\":\"`regex_replace`: a Perl-compatible "
-    "regular expression; ^ and $ match at lines.\"},"
+    "regular expression; ^ and $ match at lines. `search`: the text to find, or with `regex` "
+    "an expression.\"},"
+    "\"regex\":{\"type\":\"boolean\",\"description\":\"`search`: the pattern is an "
+    "expression.\"},"
+    "\"glob\":{\"type\":\"string\",\"description\":\"`search`: only files like *.{c,h} or, "
+    "with a slash, src/**/*.c.\"},"
+    "\"ignore_case\":{\"type\":\"boolean\",\"description\":\"`search`: in any case.\"},"
+    "\"max\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,"
+    "\"description\":\"`search`: how many lines at most; default: 100.\"},"
     "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
     "\"description\":\"`regex_replace`: how many matches at most; default: all.\"},"
     "\"destination\":{\"type\":\"string\",\"description\":\"`copy`, `move`: absolute path of "
@@ -136,13 +145,14 @@ static const struct ng_tool editor_tools[] = {
             "makes a new file; "
             "`str_replace` replaces a text that occurs exactly once; `insert` adds lines after "
             "a line; `regex_replace` replaces matches of a regular expression; `copy` and "
-            "`move` never overwrite; `undo_edit` takes the last change of a file back.",
+            "`move` never overwrite; `undo_edit` takes the last change of a file back; "
+            "`search` finds lines in a file or in all files of a folder.",
         .params = editor_params,
         .run = editor_run,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_DESTRUCTIVE,
         .read_argument = "command",
-        .read_values = "view",
+        .read_values = "view search",
         .aliases = "file_editor",
     },
 };

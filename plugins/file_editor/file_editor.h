@@ -115,6 +115,7 @@ int editor_insert(struct ng_call *call, struct editor_job *job);
 int editor_regex_replace(struct ng_call *call, struct editor_job *job);
 int editor_undo(struct ng_call *call, struct editor_job *job);
 int editor_transfer(struct ng_call *call, struct editor_job *job);
+int editor_search(struct ng_call *call, struct editor_job *job);
 
 /* The first checks of every edit of an existing file. ret_text: after the byte order mark. */
 int editor_editable(struct ng_call *call, const struct ng_file *present,

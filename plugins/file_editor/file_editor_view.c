@@ -228,6 +228,11 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
 {
     struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_read(call, path, editor->max_file_size, &file);
+    if (rc == NG_ETOOLARGE) {
+        call->host->hint(call,
+                         "View a part of it with `view_range`, or find its lines with the "
+                         "command `search`.");
+    }
     if (rc != NG_OK) {
         return rc;
     }

@@ -101,7 +101,7 @@ static const struct ng_tool notebook_tools[] = {
         .run = notebook_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_OWN,
-        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE,
+        .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
         .read_argument = "mode",
         .read_values = "read list",
     },

@@ -200,7 +200,8 @@ AT(ng_file_list, hidden, 28);
 AT(ng_file_list, max_entries, 32);
 AT(ng_file_list, sorted, 36);
 AT(ng_file_list, from, 40);
-SIZE(ng_file_list, 56);
+AT(ng_file_list, content, 56);
+SIZE(ng_file_list, 64);
 PAD(ng_file_list, hidden, 3);
 PAD(ng_file_list, sorted, 3);
 
@@ -224,6 +225,8 @@ AT(ng_file_undo, user, 48);
 AT(ng_file_undo, no_history_code, 56);
 SIZE(ng_file_undo, 64);
 PAD(ng_file_undo, no_history_code, 4);
+AT(ng_file_undo, collection, 64);
+SIZE(ng_file_undo, 72);
 
 /* ---- plugin.h ---- */
 
@@ -708,6 +711,7 @@ VALUE(NG_TOOL_AGENT_MODE, 128);
 VALUE(NG_TOOL_TASK_AFTER_ASKING, 256);
 VALUE(NG_TOOL_STAYS, 512);
 VALUE(NG_TOOL_RESTORES, 1024);
+VALUE(NG_TOOL_BY_SPACE, 2048);
 VALUE(NG_RIGHT_RESTORE, 1);
 VALUE(NG_SPACE_OWN, 0);
 VALUE(NG_SPACE_SHARED, 1);

@@ -281,6 +281,7 @@ def editor(label, command, writes=True, before=text_file, **arguments):
 editor("file view", "view", writes=False)
 editor("file view range", "view", writes=False, view_range=[1, 2])
 tool("folder view", "fileEditor", lambda w, m: {"command": "view", "path": str(w.files / "still")})
+editor("file search", "search", writes=False, pattern="s(e)cond", regex=True, glob="*.{txt,md}")
 editor("file create", "create", before=None, file_text=MARK)
 editor("file str_replace", "str_replace", old_str="second", new_str=MARK)
 editor("file insert", "insert", insert_line=1, new_str=MARK)
@@ -304,6 +305,11 @@ def no_note(world, mark, _answer=None):
         path.unlink()
 
 
+def edited_note(world, mark):
+    note(world, mark)
+    world.must(world.wire.tool("opennotes_edit", {"path": f"{mark}.md", "operation": "append", "content": mark}, HEADER))
+
+
 def notes(label, name, arguments, before=None, writes=False, exact=True):
     tool(label, "opennotes_" + name, arguments, before=before, after=no_note if before or writes else None, writes=writes,
          exact=exact, short=label in ("opennotes_edit", "opennotes_search"))
@@ -322,11 +328,18 @@ notes("opennotes_create", "create", lambda w, m: {"title": m, "content": "text",
 notes("opennotes_edit", "edit", lambda w, m: {"path": f"{m}.md", "operation": "append", "content": m}, before=note, writes=True)
 notes("opennotes_edit section", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "replace_section", "section": "Part", "content": m}, before=note, writes=True)
+notes("opennotes_edit append in section", "edit", lambda w, m: {
+    "path": f"{m}.md", "operation": "append", "section": "Part", "content": m}, before=note, writes=True)
+notes("opennotes_edit str_replace", "edit", lambda w, m: {
+    "path": f"{m}.md", "operation": "str_replace", "oldStr": "more\n", "newStr": m}, before=note, writes=True)
 notes("opennotes_edit prepend", "edit", lambda w, m: {"path": f"{m}.md", "operation": "prepend", "content": m}, before=note, writes=True)
 notes("opennotes_edit set", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "set", "data": {"status": "done", "more": [1, "two"]}}, before=note, writes=True)
+notes("opennotes_edit undo", "edit", lambda w, m: {"path": f"{m}.md", "operation": "undo"}, before=edited_note, writes=True)
 notes("opennotes_daily", "daily", lambda w, m: {
     "content": m, "date": (datetime.date(2000, 1, 1) + datetime.timedelta(int(m[5:11]))).isoformat()}, writes=True)
+notes("opennotes_daily section", "daily", lambda w, m: {
+    "content": m, "section": m, "date": (datetime.date(2000, 1, 1) + datetime.timedelta(int(m[5:11]))).isoformat()}, writes=True)
 notes("opennotes_views", "views", {}, exact=False)
 notes("opennotes_views today", "views", {"view": "today"}, exact=False)
 notes("opennotes_views kanban", "views", {"view": "kanban", "params": {"status": "todo,done"}}, exact=False)

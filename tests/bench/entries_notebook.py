@@ -18,6 +18,8 @@ STATUSES = ("draft", "in_progress", "complete", "archived")
 COLLECTIONS = ("pages", "code_snippets", "pages", "research_notes")
 # Two words, and in each how many-th entry they are: in all collections.
 WORDS = {"zanzibar": 21, "quetzal": 31}
+# A word of few entries, however many there are.
+RARE, RARE_HITS = "vantablack", 10
 COMMON = "things"
 # History of an entry is kept up to a bound: updates of younger ones cost less.
 SETTLED_UPDATES = 130
@@ -37,7 +39,7 @@ def made_entries(count):
     vocabulary, sums = make_vocabulary(rng)
     for number in range(count):
         words = rng.choices(vocabulary, cum_weights=sums, k=BYTES // 5)
-        for word, each in WORDS.items():
+        for word, each in [*WORDS.items(), (RARE, count // RARE_HITS)]:
             if number % each == 0:
                 words.insert(rng.randrange(20), word)
         lines = [" ".join(words[i:i + 12]) for i in range(0, len(words), 12)]
@@ -50,23 +52,22 @@ class Made(Group):
     """A gateway with that many entries."""
 
     name = "entries that are read"
+    size = 1000
 
     def begin(self):
-        self.count = self.sized(1000, 100)
+        self.count = self.sized(self.size, 100)
         self.server = self.gateway(PLUGINS)
         self.entries = list(made_entries(self.count))
         self.many(self.server, "notebook_create", self.entries)
-        self.search(LIMIT)  # the index is made now
+        self.search(WORDS)  # the index is made now
         self.bench.settle(self.server)
 
-    def search(self, limit, **more):
-        return self.call(self.server, "notebook_search", {"query": " ".join(WORDS), "limit": limit} | more)
+    def search(self, words, **more):
+        return self.call(self.server, "notebook_search", {"query": " ".join(words), "limit": LIMIT} | more)
 
     def rows(self):
-        count = f"{self.sized(1000, 100):,}"
+        count = f"{self.sized(self.size, 100):,}"
         newest = f"notebook_list, the {LIMIT} newest of {count} entries"
-        words = f"notebook_search, two words of {count} entries"
-        search = times(1.5)
         return [Row("notebook_read, CPU to the plain `notebook` read", self.read, times(2)),
                 Row(f"{newest}, CPU", lambda: self.listed("all", {}), micros(25)),
                 Row(f"{newest}, one collection, CPU", lambda: self.listed("one", {"collection": "pages"}), micros(25)),
@@ -74,10 +75,17 @@ class Made(Group):
                 Row(f"{newest} of a status, CPU", lambda: self.listed("status", {"status": "complete"}), micros(40)),
                 Row(f"{newest} with a tag or another, each list asked for once, CPU",
                     lambda: self.listed("tags", {"tags": ["t3", "++++++++"]}), None, "us"),
-                Row(f"{words}, CPU to FTS5", lambda: self.searched("all_entries", {}), search),
-                Row(f"{words}, one collection, CPU to FTS5", lambda: self.searched("pages", {"collection": "pages"}), search),
-                Row(f"{words}, one collection, each search asked for once, CPU to FTS5",
-                    lambda: self.searched("pages", {"collection": "pages"}, "++++++++"), search)]
+                *self.searches(count)]
+
+    def searches(self, count):
+        words = f"notebook_search, two words of {count} entries"
+        rare = f"notebook_search, a word of {RARE_HITS} of {count} entries"
+        once, search = ", each search asked for once, CPU to FTS5", times(1.5)
+        pages = {"collection": "pages"}
+        return [Row(f"{words}, CPU to FTS5", lambda: self.searched("all_entries", WORDS, {}), search),
+                Row(f"{words}, one collection, CPU to FTS5", lambda: self.searched("pages", WORDS, pages), search),
+                Row(f"{words}, one collection{once}", lambda: self.searched("pages", WORDS, pages, "++++++++"), search),
+                Row(f"{rare}{once}", lambda: self.searched("all_entries", [RARE], {}, "++++++++"), search)]
 
     def read(self):
         entry = next(entry for entry in self.entries if entry["collection"] == "pages")
@@ -108,23 +116,33 @@ class Made(Group):
         database.close()
         return path
 
-    def searched(self, table, filters, also=""):
+    def searched(self, table, words, filters, also=""):
         """also: one more word, which no entry has."""
         path = self.once("table", self.table)
-        match = " OR ".join(f'"{word}"' for word in WORDS)
+        match = " OR ".join(f'"{word}"' for word in words)
         database = sqlite3.connect(path)
         hits = database.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH ?", (match,)).fetchone()[0]
         database.close()
-        total = self.search(LIMIT, **filters)["total"]
+        total = self.search(words, **filters)["total"]
         # The entry that is read may be there twice.
         if not hits <= total <= hits + 1:
             raise SystemExit(f"the search finds {total} entries, FTS5 {hits}")
-        query = " ".join([*WORDS, also]).strip()
-        file = self.file((table, also), lambda: tool("notebook_search", {"query": query, "limit": LIMIT} | filters))
+        query = " ".join([*words, also]).strip()
+        file = self.file((query, table), lambda: tool("notebook_search", {"query": query, "limit": LIMIT} | filters))
         ours, base = self.beside(
             self.warmed(self.server, file),
             lambda: self.program("plain_work", "search", self.bench.seconds, path, table, match, WEIGHTS))
         return ours["cpu_us"] / base["cpu_us"], f"{ours['cpu_us']:.0f} us to {base['cpu_us']:.0f} us, {hits} hits"
+
+
+class Grown(Made):
+    """The searches again, where there are many entries."""
+
+    name = "many entries that are searched"
+    size = 100000
+
+    def rows(self):
+        return self.searches(f"{self.sized(self.size, 100):,}")
 
 
 class Long(Group):
@@ -313,4 +331,4 @@ class Recalled(Group):
         return self.cpu(self.server, file, f"; about {self.hits} hits", among=self.words)
 
 
-GROUPS = (Made, Long, Common, Written, Recalled)
+GROUPS = (Made, Grown, Long, Common, Written, Recalled)

@@ -22,7 +22,8 @@
  * Additions to ABI 1 (newest last): gateway_name, gateway_term and gateway_find of ng_host;
  * watch and advise of ng_documents; moment of ng_query; confirm of ng_documents; deadline_ns of
  * ng_batch; later and start_later of ng_host; notes of ng_plugin; is_guide of ng_prompt; rights
- * of ng_caller; NG_TOOL_RESTORES.
+ * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE; collection of ng_file_undo; content of
+ * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

@@ -90,6 +90,7 @@ struct ng_file_entry {
 };
 
 /* Return 0 to continue, any other value to stop. Chunks come in file order. */
+#define NG_ENTRY_INTO 2 /* of ng_entry_fn in a walk: enter the folder, read the file */
 typedef int ng_entry_fn(void *user, const struct ng_file_entry *entry);
 typedef int ng_chunk_fn(void *user, struct ng_str chunk);
 
@@ -104,6 +105,12 @@ struct ng_file_list {
      * are more. */
     bool sorted;
     struct ng_str from; /* with `sorted`: skips names before this one; absent: none */
+    /* A walk: all entries, also hidden ones, by the bytes of their paths, in bounded memory.
+     * `path` may be a regular file: one entry without name. Folders are entered, and regular
+     * files read, where `entry` returns NG_ENTRY_INTO: blocks, then an empty chunk as the end;
+     * another value than 0 ends this file. Without any chunk a file could not be read. Links
+     * are not followed. */
+    ng_chunk_fn *content;
 };
 
 #define NG_FILE_ENTRIES_MAX 100000
@@ -142,7 +149,8 @@ struct ng_file_undo {
     struct ng_str expected_revision;
     ng_undo_fn *replied;
     void *user;
-    int no_history_code; /* without history; 0: NG_EFAILED */
+    int no_history_code;    /* without history; 0: NG_EFAILED */
+    const char *collection; /* of the event; NULL: "files" */
 };
 
 #ifdef __cplusplus

@@ -42,7 +42,7 @@ enum ng_mode { NG_MODE_ASK = 1, NG_MODE_EDIT = 2, NG_MODE_AGENT = 3 };
 /* Beyond role and mode: to take back the work of others (role admin, keys with --restore). */
 enum ng_right { NG_RIGHT_RESTORE = 1 };
 
-/* Set by the server, never from arguments. Borrowed for the call. Read by its size. */
+/* Set by the server; of arguments by `space` alone. Borrowed for the call. Read by its size. */
 struct ng_caller {
     size_t size;
     struct ng_str agent; /* [A-Za-z0-9._@-]{1,64} */
@@ -378,10 +378,12 @@ enum ng_tool_flags {
     /* With one of the two TASK flags: the tool sends its client requests first, and quickly.
      * Its first run is no task; the task begins with the answers. */
     NG_TOOL_TASK_AFTER_ASKING = 256,
-    /* Continues after the client of an HTTP request has disconnected. A cancellation (MCP) and
-     * the shutdown of the gateway still cancel it. */
+    /* Continues when its HTTP client disconnects. Cancellation (MCP) and shutdown end it. */
     NG_TOOL_STAYS = 512,
-    NG_TOOL_RESTORES = 1024 /* needs NG_RIGHT_RESTORE: else not listed, NG_EFORBIDDEN */
+    NG_TOOL_RESTORES = 1024, /* needs NG_RIGHT_RESTORE: else not listed, NG_EFORBIDDEN */
+    /* Keeps data by space: the gateway adds the member `space` to the properties of `params`
+     * and `result`, takes it from the arguments (ng_caller.space) and adds it to the answer. */
+    NG_TOOL_BY_SPACE = 2048
 };
 
 /* The default space, if the caller names none. */
@@ -408,12 +410,10 @@ struct ng_tool {
     const char *read_argument; /* "mode" */
     const char *read_values;   /* "read list", words separated by spaces */
     const char *aliases;       /* further names for calls, separated by spaces; not listed */
-    /* True if the tool is listed for this caller; NULL: always. Runs on any thread, must not
-     * block. */
+    /* Is it listed for this caller? NULL: always. Runs on any thread, must not block. */
     bool (*listed)(void *self, struct ng_call *call);
 };
 
-/* A configuration key of a plugin or backend: "<module name>.<name>". */
 enum ng_option_type {
     NG_OPTION_TEXT = 0,
     NG_OPTION_INT = 1,
@@ -424,7 +424,7 @@ enum ng_option_type {
     NG_OPTION_NUMBER = 6
 };
 
-/* A configuration key. Read by its size, which is in the module record. */
+/* Configuration key "<module name>.<name>". Read by its size, which is in the module record. */
 struct ng_option {
     const char *name; /* [a-z0-9_.]+ without the prefix */
     enum ng_option_type type;

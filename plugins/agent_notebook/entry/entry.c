@@ -140,9 +140,10 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
     };
     entry_fail_pieces(call, AGENT_NOTEBOOK_ENTRY_NOT_FOUND, pieces, NG_COUNT(pieces));
     if (deleted) {
-        host->hint(call,
-                   "notebook_history shows its versions while they are kept; "
-                   "notebook_restore brings one back, the last was version %llu.",
+        bool writes = call->caller->mode != NG_MODE_ASK && call->caller->role != NG_ROLE_READER;
+        host->hint(call, "notebook_history shows its versions while they are kept%s %llu.",
+                   writes ? "; notebook_restore brings one back, the last was version"
+                          : ", the last was version",
                    (unsigned long long)doc->revision - 1);
     } else if (anywhere) {
         host->hint(call, "notebook_search and notebook_list find ids.");

@@ -62,8 +62,7 @@ int notes_outline_read(struct arena *arena, struct ng_str text, struct notes_out
 
 /* ---- finding */
 
-/* "## Tasks" matches the heading `Tasks` of level 2; without '#' any level. */
-static unsigned split_level(struct ng_str *section)
+unsigned notes_outline_level(struct ng_str *section)
 {
     unsigned level = 0;
     struct ng_str text = notes_trim(*section);
@@ -107,7 +106,7 @@ bool notes_outline_find(const struct notes_outline *outline, struct ng_str secti
                         size_t *ret_found, size_t *ret_matches)
 {
     struct ng_str name = section;
-    unsigned level = split_level(&name);
+    unsigned level = notes_outline_level(&name);
     struct ng_str fold = notes_fold(outline->arena, name);
     *ret_matches = 0;
     if (level == 0 && fold.len > 1 && fold.data[0] == '#') {

@@ -23,6 +23,10 @@ struct notes_outline {
 /* Of valid UTF-8. NG_OK, or NG_EINTERNAL: no memory. Everything lies in the arena. */
 int notes_outline_read(struct arena *arena, struct ng_str text, struct notes_outline *outline);
 
+/* The level that a section is asked for with: 2 of "## Tasks", 0 of "Tasks" (any level).
+ * *section becomes the text behind the marks. */
+unsigned notes_outline_level(struct ng_str *section);
+
 /* The first heading that `section` matches: its text ("Tasks", "## Tasks", also with its
  * marks), else its anchor ("tasks", "#tasks"). *ret_matches: number of headings with that text;
  * 0: there is none. false: out of memory. */

@@ -188,6 +188,7 @@ static const struct ng_code opennotes_codes[] = {
     {"NOTEBOOK_CONFIG_ERROR", 422, "the notebook's .opennotes.json cannot be used"},
     {"VIEW_INVALID_PARAMS", 400, "the view wants other parameters"},
     {"NOT_TEXT", 422, "the note is not UTF-8 text"},
+    {"NO_HISTORY", 422, "there is no edit to undo"},
 };
 
 static struct ng_str opennotes_working(void *user, struct ng_call *call)

@@ -1,59 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test_opennotes_edit.c - a note is changed in one place, the rest stays byte for byte, and
  * agents that edit it at once lose nothing. */
-#include "test_notebook.h"
+#include "test_opennotes_edit_rig.h"
 
 #include <pthread.h>
 #include <sys/stat.h>
 
 #include "note/revision.h"
 
-#define EDIT "opennotes_edit"
 #define AGENTS 8
 #define ROUNDS 10
-
-static int setup(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-    assert_non_null(fixture);
-    fixture_open(fixture);
-    fixture_serve(fixture, NULL);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture_close(*state);
-    free(*state);
-    return 0;
-}
-
-/* The operation on a note with this text makes that text, and tells its revision. */
-static void makes(struct fixture *fixture, const char *text, const char *members,
-                  const char *wanted)
-{
-    char args[2000];
-    char said[200];
-    char revision[NOTES_REVISION_SIZE];
-    fixture_put(fixture, "n.md", text);
-    (void)snprintf(args, sizeof(args), "{\"path\":\"n.md\",%s}", members);
-    char *answer = fixture_call(fixture, EDIT, args);
-    fixture_has(fixture, "n.md", wanted);
-    assert_int_equal(notes_revision(ng_str_of(wanted), -1, revision), NG_OK);
-    (void)snprintf(said, sizeof(said), "{\"path\":\"n.md\",\"revision\":\"%s\"}", revision);
-    assert_string_equal(answer, said);
-    free(answer);
-    (void)snprintf(said, sizeof(said), "\"revision\":\"%s\"", revision);
-    fixture_says(fixture, "opennotes_get", "{\"path\":\"n.md\"}",
-                 (const char *const[]){said, NULL});
-}
-
-#define APPEND(content) "\"operation\":\"append\",\"content\":\"" content "\""
-#define PREPEND(content) "\"operation\":\"prepend\",\"content\":\"" content "\""
-#define SECTION(section, content)                                                              \
-    "\"operation\":\"replace_section\",\"section\":\"" section "\",\"content\":\"" content "\""
-#define SET(data) "\"operation\":\"set\",\"data\":" data
 
 static void append_prepend(void **state)
 {
@@ -108,17 +64,6 @@ static void sections(void **state)
     fixture_fails(fixture, EDIT, "{\"path\":\"n.md\"," SECTION("none", "n") "}",
                   "SECTION_NOT_FOUND", "The note has the headings 'A', 'A'");
     fixture_has(fixture, "n.md", "# A\n1\n# A\nn\n");
-}
-
-/* The operation on a note with this text is refused in such words, and the text stays. */
-static void refuses(struct fixture *fixture, const char *text, const char *members,
-                    const char *code, const char *said)
-{
-    char args[2000];
-    fixture_put(fixture, "n.md", text);
-    (void)snprintf(args, sizeof(args), "{\"path\":\"n.md\",%s}", members);
-    fixture_fails(fixture, EDIT, args, code, said);
-    fixture_has(fixture, "n.md", text);
 }
 
 /* Sections that a reader might not see: behind a table, behind what looks like a fence. */
@@ -360,17 +305,17 @@ static void at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(append_prepend, setup, teardown),
-        cmocka_unit_test_setup_teardown(sections, setup, teardown),
-        cmocka_unit_test_setup_teardown(sections_behind, setup, teardown),
-        cmocka_unit_test_setup_teardown(sections_nested, setup, teardown),
-        cmocka_unit_test_setup_teardown(swallowing, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_deep, setup, teardown),
-        cmocka_unit_test_setup_teardown(not_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(set_frontmatter, setup, teardown),
-        cmocka_unit_test_setup_teardown(arguments, setup, teardown),
-        cmocka_unit_test_setup_teardown(expected_revision, setup, teardown),
-        cmocka_unit_test_setup_teardown(at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(append_prepend, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(sections, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(sections_behind, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(sections_nested, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(swallowing, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(too_deep, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(not_text, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(set_frontmatter, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(arguments, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(expected_revision, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(at_once, edit_setup, edit_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #define NOTES_ECONFIG (NG_EPLUGIN - 8)     /* NOTEBOOK_CONFIG_ERROR */
 #define NOTES_EVIEWPARAMS (NG_EPLUGIN - 9) /* VIEW_INVALID_PARAMS */
 #define NOTES_ENOTTEXT (NG_EPLUGIN - 10)   /* NOT_TEXT */
+#define NOTES_ENOHISTORY (NG_EPLUGIN - 11) /* NO_HISTORY */
 
 /* The collection of the events of notes that tools write (struct ng_file_edit). */
 #define NOTES_COLLECTION "notes"

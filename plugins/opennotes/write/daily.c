@@ -19,13 +19,16 @@ const char notes_daily_summary[] =
     "made "
     "where it is missing (from the template 'daily', if there is one), and returned.\n\n"
     "- 'date': the day, YYYY-MM-DD (default: today)\n"
-    "- 'content': markdown that becomes the note's last lines";
+    "- 'content': markdown that becomes the last lines of the note, or of 'section', which is "
+    "made if it is missing";
 
 const char notes_daily_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
     "\"date\":{\"type\":\"string\",\"description\":\"Day, YYYY-MM-DD (default: today)\"},"
     "\"content\":{\"type\":\"string\","
-    "\"description\":\"Markdown to append\"}," NOTES_PARAM_NOTEBOOK "}}";
+    "\"description\":\"Markdown to append\"},"
+    "\"section\":{\"type\":\"string\","
+    "\"description\":\"Heading to append below\"}," NOTES_PARAM_NOTEBOOK "}}";
 
 const char notes_daily_result[] =
     "{\"type\":\"object\",\"required\":[\"note\",\"created\",\"notebook\"],\"properties\":{"
@@ -42,7 +45,8 @@ const char notes_daily_result[] =
 struct daily_job {
     const struct notes_notebook *notebook;
     struct ng_str path, content;
-    struct ng_str fresh; /* content of a new note */
+    struct ng_str section; /* {NULL, 0}: none */
+    struct ng_str fresh;   /* content of a new note */
 };
 
 /* ---- the answer */
@@ -108,7 +112,10 @@ static int append(struct ng_call *call, struct arena *arena, const struct daily_
                   struct ng_str *text)
 {
     struct notes_change change = {.level = 0};
-    int rc = notes_text_append(arena, *text, job->content, &change);
+    int rc = job->section.data == NULL
+                 ? notes_text_append(arena, *text, job->content, &change)
+                 : notes_text_section_or_new(call, arena, *text, job->section, job->content,
+                                             &change);
     *text = change.made;
     return notes_edit_check(call, arena, job->path, rc, &change);
 }
@@ -187,11 +194,22 @@ static int daily_path(const struct opennotes *self, struct ng_call *call, int64_
     return rc;
 }
 
+static int check_args(struct ng_call *call, struct daily_job *job)
+{
+    job->content = ng_arg_text(call, "content");
+    job->section = ng_arg_text(call, "section");
+    if (job->section.data != NULL && job->content.len == 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "`section` has no meaning without `content`, which goes below it.");
+    }
+    return NG_OK;
+}
+
 int notes_daily_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
 {
     struct daily_job *job = ng_alloc(call, sizeof(*job));
     struct notes_value *none = arena_zalloc(arena, sizeof(*none));
-    char day[RFC3339_DAY_SIZE];
+    char day[RFC3339_DAY_SIZE] = "";
     int64_t day_ms = 0;
     bool exists = false;
     struct ng_str file;
@@ -203,8 +221,10 @@ int notes_daily_run(struct notes_notebook *notebook, struct ng_call *call, struc
     arena->max = NOTES_COMPOSE_MAX;
     none->type = NOTES_MAP;
     *job = (struct daily_job){.notebook = notebook};
-    job->content = ng_arg_text(call, "content");
-    int rc = day_of(call, day, &day_ms);
+    int rc = check_args(call, job);
+    if (rc == NG_OK) {
+        rc = day_of(call, day, &day_ms);
+    }
     if (rc == NG_OK) {
         rc = daily_path(notebook->self, call, day_ms, ng_str_of(day), &job->path);
     }

@@ -14,17 +14,21 @@ const char notes_edit_summary[] =
     "Change a Markdown note of an OpenNotes notebook without sending it whole, to correct or "
     "extend it.\n\n"
     "operation:\n"
-    "- 'append': 'content' becomes the note's last lines\n"
-    "- 'prepend': 'content' becomes its first lines, behind the frontmatter\n"
+    "- 'append': 'content' becomes the last lines of the note, or of 'section'\n"
+    "- 'prepend': 'content' becomes its first lines, behind the frontmatter, or those below "
+    "the "
+    "heading 'section'\n"
     "- 'replace_section': 'content' replaces what is below the heading 'section', up to the "
     "next heading of the same or a higher level; the heading stays. Headings in list items and "
     "quotes cannot be used\n"
-    "- 'set': sets the frontmatter fields in 'data' and keeps the layout of all others; null "
+    "- 'str_replace': 'newStr' replaces 'oldStr', which must occur exactly once\n"
+    "- 'set': sets the frontmatter fields in 'data' and keeps the layout of others; null "
     "removes a field\n"
     "- 'replace_frontmatter': 'content' (YAML) replaces the frontmatter, also one that does "
-    "not parse, or only its line 'line'\n\n"
-    "'expectedRevision' (from get or an earlier edit) makes it fail with CONFLICT where the "
-    "note was changed meanwhile. Returns the note's new revision.";
+    "not parse, or only its line 'line'\n"
+    "- 'undo': takes your last change of the note back, of any tool\n\n"
+    "'expectedRevision' (from get or an edit) makes it fail with CONFLICT where the note was "
+    "changed meanwhile. Returns the new revision.";
 
 const char notes_edit_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"path\",\"operation\"],"
@@ -32,11 +36,14 @@ const char notes_edit_params[] =
     "\"path\":{\"type\":\"string\","
     "\"description\":\"Path to the note file (relative to notebook root)\"},"
     "\"operation\":{\"type\":\"string\",\"description\":\"What to do with the note\","
-    "\"enum\":[\"append\",\"prepend\",\"replace_section\",\"replace_frontmatter\",\"set\"]},"
+    "\"enum\":[\"append\",\"prepend\",\"replace_section\",\"replace_frontmatter\",\"set\","
+    "\"str_replace\",\"undo\"]},"
     "\"content\":{\"type\":\"string\","
     "\"description\":\"Markdown; YAML for replace_frontmatter\"},"
     "\"section\":{\"type\":\"string\","
-    "\"description\":\"Heading (or its anchor), for replace_section\"},"
+    "\"description\":\"Heading (or its anchor), for replace_section, append, prepend\"},"
+    "\"oldStr\":{\"type\":\"string\",\"description\":\"Text to replace, for str_replace\"},"
+    "\"newStr\":{\"type\":\"string\",\"description\":\"Text instead of it\"},"
     "\"line\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
     "\"description\":\"Line of the file, for replace_frontmatter: replace only this one\"},"
     "\"data\":{\"type\":\"object\",\"additionalProperties\":true,"
@@ -45,10 +52,47 @@ const char notes_edit_params[] =
     "\"description\":\"Revision that the note must have\"}," NOTES_PARAM_NOTEBOOK "}}";
 
 const char notes_edit_result[] =
-    "{\"type\":\"object\",\"required\":[\"path\",\"revision\"],\"properties\":{"
-    "\"path\":{\"type\":\"string\"},\"revision\":{\"type\":\"string\"}}}";
+    "{\"type\":\"object\",\"required\":[\"path\",\"added\",\"removed\"],\"properties\":{"
+    "\"path\":{\"type\":\"string\"},\"revision\":{\"type\":\"string\"},"
+    "\"added\":{\"type\":\"integer\",\"description\":\"Lines\"},"
+    "\"removed\":{\"type\":\"integer\",\"description\":\"Lines\"},"
+    "\"undone\":{\"type\":\"string\",\"enum\":[\"edit\",\"creation\",\"move\"],"
+    "\"description\":\"The change that was taken back; after that of a move the note is at "
+    "'path' again\"},"
+    "\"deleted\":{\"type\":\"boolean\","
+    "\"description\":\"The note is gone: the change had made it\"}}}";
 
-enum operation { APPEND = 0, PREPEND, REPLACE_SECTION, REPLACE_FRONTMATTER, SET };
+enum operation {
+    APPEND = 0,
+    PREPEND,
+    REPLACE_SECTION,
+    REPLACE_FRONTMATTER,
+    SET,
+    STR_REPLACE,
+    UNDO
+};
+
+static const char *const operations[] = {
+    "append", "prepend", "replace_section", "replace_frontmatter", "set", "str_replace", "undo",
+};
+
+#define OF(operation) (1U << (operation))
+#define WITH_CONTENT (OF(APPEND) | OF(PREPEND) | OF(REPLACE_SECTION) | OF(REPLACE_FRONTMATTER))
+
+/* The members, by the sets of operations that need or take them. */
+static const struct edit_member {
+    const char *name;
+    unsigned need, take;
+    const char *job;     /* of the member, in a refusal without it */
+    const char *instead; /* in a refusal of it */
+} members[] = {
+    {"data", OF(SET), 0, "sets the fields in it", "; use 'set' for it"},
+    {"content", WITH_CONTENT, 0, "writes it", ""},
+    {"section", OF(REPLACE_SECTION), OF(APPEND) | OF(PREPEND), "wants a heading", ""},
+    {"oldStr", OF(STR_REPLACE), 0, "replaces it", "; use 'str_replace' for it"},
+    {"newStr", OF(STR_REPLACE), 0, "writes it (\"\" removes `oldStr`)", ""},
+    {"line", 0, OF(REPLACE_FRONTMATTER), "", ""},
+};
 
 /* In call memory. Arguments are lent for the call, which outlives the tool's run. */
 struct edit_job {
@@ -56,6 +100,7 @@ struct edit_job {
     struct ng_str path;
     enum operation operation;
     struct ng_str content, section;
+    struct ng_str old_str, new_str;
     int64_t line; /* of the file; 0: none */
     const struct ng_value *data;
 };
@@ -64,15 +109,8 @@ int notes_edit_draft(struct ng_call *call, struct ng_draft *next, struct ng_str 
                      struct ng_str made)
 {
     size_t head = 0;
-    size_t least = size_min(old.len, made.len);
-    while (head < least && old.data[head] == made.data[head]) {
-        head++;
-    }
     size_t tail = 0;
-    while (tail < least - head &&
-           old.data[old.len - 1 - tail] == made.data[made.len - 1 - tail]) {
-        tail++;
-    }
+    notes_edit_place(old, made, &head, &tail);
     if (old.len == made.len && head == old.len) {
         return NG_OK;
     }
@@ -102,25 +140,42 @@ static int set_fields(struct ng_call *call, struct arena *arena, const struct ed
 static int make(struct ng_call *call, struct arena *arena, const struct edit_job *job,
                 struct ng_str bytes, struct notes_change *change)
 {
+    struct ng_str section = job->section;
     switch (job->operation) {
     case APPEND:
+        if (section.data != NULL) {
+            return notes_text_section(call, arena, bytes, section, NOTES_SECTION_APPEND,
+                                      job->content, change);
+        }
         return notes_text_append(arena, bytes, job->content, change);
     case PREPEND:
+        if (section.data != NULL) {
+            return notes_text_section(call, arena, bytes, section, NOTES_SECTION_PREPEND,
+                                      job->content, change);
+        }
         return notes_text_prepend(arena, bytes, job->content, change);
     case REPLACE_SECTION:
-        return notes_text_section(call, arena, bytes, job->section, job->content, change);
+        return notes_text_section(call, arena, bytes, section, NOTES_SECTION_REPLACE,
+                                  job->content, change);
     case REPLACE_FRONTMATTER:
         return notes_text_frontmatter(call, arena, bytes, job->line, job->content, change);
+    case STR_REPLACE:
+        return notes_text_replace(call, arena, job->path, bytes, job->old_str, job->new_str,
+                                  change);
     case SET:
+    case UNDO:
         break;
     }
     return set_fields(call, arena, job, bytes, change);
 }
 
-static int reply(struct ng_call *call, struct ng_str path, struct ng_str made)
+int notes_edit_reply(struct ng_call *call, const struct notes_edited *edited)
 {
     char revision[NOTES_REVISION_SIZE];
-    if (notes_revision(made, -1, revision) != NG_OK) {
+    uint64_t added = 0;
+    uint64_t removed = 0;
+    if (notes_revision(edited->made, -1, revision) != NG_OK ||
+        notes_edit_count(edited->old, edited->made, &added, &removed) != NG_OK) {
         return notes_fail_memory(call);
     }
     const struct ng_host *host = call->host;
@@ -130,9 +185,23 @@ static int reply(struct ng_call *call, struct ng_str path, struct ng_str made)
     }
     host->json_object(writer);
     host->json_name(writer, "path");
-    host->json_string(writer, path);
-    host->json_name(writer, "revision");
-    host->json_string(writer, ng_str_of(revision));
+    host->json_string(writer, edited->path);
+    if (!edited->deleted) {
+        host->json_name(writer, "revision");
+        host->json_string(writer, ng_str_of(revision));
+    }
+    host->json_name(writer, "added");
+    host->json_int(writer, (int64_t)added);
+    host->json_name(writer, "removed");
+    host->json_int(writer, (int64_t)removed);
+    if (edited->undone != NULL) {
+        host->json_name(writer, "undone");
+        host->json_string(writer, ng_str_of(edited->undone));
+    }
+    if (edited->deleted) {
+        host->json_name(writer, "deleted");
+        host->json_bool(writer, edited->deleted);
+    }
     host->json_end(writer);
     return NG_OK;
 }
@@ -162,55 +231,66 @@ static int edit_fn(struct ng_call *call, const struct ng_file *present, struct n
         rc = notes_edit_draft(call, next, bytes, change.made);
     }
     if (rc == NG_OK) {
-        rc = reply(call, job->path, change.made);
+        struct notes_edited edited = {.path = job->path, .old = bytes, .made = change.made};
+        rc = notes_edit_reply(call, &edited);
     }
     arena_done(&arena);
     return rc;
 }
 
 /* Checks that all arguments of the operation are given, and none that it would ignore. */
+static int check_members(struct ng_call *call, enum operation operation)
+{
+    for (size_t i = 0; i < NG_COUNT(members); i++) {
+        const struct edit_member *member = &members[i];
+        bool given = ng_has_arg(call, member->name);
+        if (!given && (member->need & OF(operation)) != 0) {
+            return ng_fail(call, NG_EINVAL, "`%s` is missing: operation '%s' %s.", member->name,
+                           operations[operation], member->job);
+        }
+        if (given && ((member->need | member->take) & OF(operation)) == 0) {
+            return ng_fail(call, NG_EINVAL, "`%s` has no meaning for operation '%s'%s.",
+                           member->name, operations[operation], member->instead);
+        }
+    }
+    return NG_OK;
+}
+
+static int check_text(struct ng_call *call, const char *name, struct ng_str text)
+{
+    if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) {
+        return ng_fail(call, NG_EINVAL, "`%s` holds NUL characters; notes are text.", name);
+    }
+    return NG_OK;
+}
+
 static int check_args(struct ng_call *call, struct edit_job *job)
 {
-    static const char *const names[] = {"append", "prepend", "replace_section",
-                                        "replace_frontmatter", "set"};
     struct ng_str operation = ng_arg_text(call, "operation");
-    for (size_t i = 0; i < NG_COUNT(names); i++) {
-        if (str_is(operation, names[i])) {
+    for (size_t i = 0; i < NG_COUNT(operations); i++) {
+        if (str_is(operation, operations[i])) {
             job->operation = (enum operation)i;
         }
     }
-    const char *name = names[job->operation];
-    bool is_set = job->operation == SET;
-    bool is_section = job->operation == REPLACE_SECTION;
-    if (ng_has_arg(call, "data") != is_set) {
-        return ng_fail(call, NG_EINVAL,
-                       is_set ? "`data` is missing: operation '%s' sets the fields in it."
-                              : "`data` has no meaning for operation '%s'; use 'set' for it.",
-                       name);
-    }
-    if (ng_has_arg(call, "content") == is_set) {
-        return ng_fail(call, NG_EINVAL,
-                       is_set ? "`content` has no meaning for operation '%s'."
-                              : "`content` is missing: operation '%s' writes it.",
-                       name);
-    }
-    if (ng_has_arg(call, "section") != is_section) {
-        return ng_fail(call, NG_EINVAL,
-                       is_section ? "`section` is missing: operation '%s' wants a heading."
-                                  : "`section` has no meaning for operation '%s'.",
-                       name);
-    }
-    if (ng_has_arg(call, "line") && job->operation != REPLACE_FRONTMATTER) {
-        return ng_fail(call, NG_EINVAL, "`line` has no meaning for operation '%s'.", name);
+    int rc = check_members(call, job->operation);
+    if (rc != NG_OK) {
+        return rc;
     }
     job->content = ng_arg_text(call, "content");
     job->line = ng_arg_int(call, "line", 0);
     job->section = ng_arg_text(call, "section");
     job->data = ng_arg(call, "data");
-    if (job->content.len > 0 && memchr(job->content.data, '\0', job->content.len) != NULL) {
-        return ng_fail(call, NG_EINVAL, "`content` holds NUL characters; notes are text.");
+    job->old_str = ng_arg_text(call, "oldStr");
+    job->new_str = ng_arg_text(call, "newStr");
+    if (job->operation == STR_REPLACE && job->old_str.len == 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "`oldStr` is empty: give the text that `newStr` replaces.");
     }
-    return notes_data_check(call, job->data);
+    rc = check_text(call, "content", job->content);
+    if (rc == NG_OK) {
+        rc = check_text(call, "newStr", job->new_str);
+    }
+    return rc == NG_OK ? notes_data_check(call, job->data) : rc;
 }
 
 int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct arena *arena)
@@ -233,6 +313,9 @@ int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct
     }
     if (rc != NG_OK) {
         return rc;
+    }
+    if (job->operation == UNDO) {
+        return notes_edit_undo(notebook, call, job->path, absolute);
     }
     struct ng_file_edit edit = {
         .size = sizeof(edit),

@@ -220,6 +220,9 @@ int notes_edit_check(struct ng_call *call, struct arena *arena, struct ng_str pa
                        "place. Please report this.",
                        (int)path.len, path.data);
     }
+    if (change->exact) {
+        return NG_OK;
+    }
     size_t old_body = body_of(change->old, &bodies[0]);
     size_t made_body = body_of(change->made, &bodies[1]);
     if (notes_outline_read(arena, bodies[0], &old) != NG_OK ||

@@ -60,6 +60,21 @@ def test_the_audit_line_of_a_task_tells_address_and_client(start):
     assert [(entry["tool"], entry["remote"], entry["client"]) for entry in told] == [("k_write", "127.0.0.1", "an editor")]
 
 
+@pytest.mark.parametrize("arguments", [{"space": "team"}, {"space": "team", "count": 1}])
+def test_a_tool_that_asks_in_a_space(start, arguments):
+    """The state of its questions is bound to the space that the arguments name."""
+    gateway = start()
+    params = {"name": "k_ask_first", "arguments": arguments}
+    asked = send(gateway, "tools/call", params)["result"]
+    assert asked["resultType"] == "input_required"
+    answers = {"inputResponses": {"first": {"action": "accept", "content": {"name": "x"}}}, "requestState": asked["requestState"]}
+    other = send(gateway, "tools/call", params | answers | {"arguments": arguments | {"space": "other"}})
+    assert "requestState" in other["error"]["message"], other
+    made = send(gateway, "tools/call", params | answers)
+    assert made["result"]["resultType"] == "task", made
+    assert text_of(reach(gateway, made["result"]["taskId"], "completed")) == "+x"
+
+
 def test_results_survive_a_kill_and_running_ones_fail(start):
     gateway = start()
     done = make(gateway, "k_slow")

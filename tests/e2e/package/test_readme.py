@@ -178,6 +178,14 @@ def check_files(place, block):
         assert (place.home / "project" / "hello.txt").read_text() == "Hello\nworld\n", "undone"
 
 
+def check_search(place, block):
+    serve = next(one for one in SHELL if one.startswith("notegate serve") and "project" in one)
+    with served(place, serve, "project") as environ:
+        (place.home / "project" / "main.c").write_text("int main(void)\n")
+        shown = place.shell(block, **environ)
+        assert shown == f"{place.home}/project/main.c:1: int main(void)\n1 matches in 1 files\n", shown
+
+
 def check_check(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
     assert "ok     documents: answers" in shown
@@ -294,7 +302,8 @@ CHECKS = {
     "claude mcp add": check_claude,
     "notegate call notebook": check_notebook,
     "notegate serve": check_serve,
-    "notegate call fileEditor": check_files,
+    "notegate call fileEditor command=create": check_files,
+    "notegate call fileEditor command=search": check_search,
     "notegate check\n": check_check,
     "notegate check --set": check_difference,
     "notegate tools": check_operating,

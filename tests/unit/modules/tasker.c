@@ -120,7 +120,7 @@ static const struct ng_tool tools[] = {
         .params = "{\"type\":\"object\"}",
         .run = ask_run,
         .effect = NG_EFFECT_READS,
-        .flags = NG_TOOL_TASK_ALLOWED,
+        .flags = NG_TOOL_TASK_ALLOWED | NG_TOOL_BY_SPACE,
     },
     {
         .name = "k_ask_first",
@@ -128,7 +128,7 @@ static const struct ng_tool tools[] = {
         .params = "{\"type\":\"object\"}",
         .run = ask_run,
         .effect = NG_EFFECT_READS,
-        .flags = NG_TOOL_TASK_REQUIRED | NG_TOOL_TASK_AFTER_ASKING,
+        .flags = NG_TOOL_TASK_REQUIRED | NG_TOOL_TASK_AFTER_ASKING | NG_TOOL_BY_SPACE,
     },
 };
 

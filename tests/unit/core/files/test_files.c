@@ -330,6 +330,90 @@ static void test_sorted_lists(void **state)
     call_unref(call);
 }
 
+/* A walk: what is told of it, with the bytes of the files that are wanted. */
+struct walked {
+    char text[512];
+    const char *stop; /* the entry at which it ends */
+};
+
+static int walked_entry(void *user, const struct ng_file_entry *entry)
+{
+    struct walked *walked = user;
+    size_t len = strlen(walked->text);
+    (void)snprintf(walked->text + len, sizeof(walked->text) - len, "%s%.*s%s",
+                   len > 0 ? " " : "", (int)entry->name.len, entry->name.data,
+                   entry->link ? "@" : "");
+    if (walked->stop != NULL && str_is(entry->name, walked->stop)) {
+        return 1;
+    }
+    return str_ends(entry->name, "no") ? 0 : NG_ENTRY_INTO;
+}
+
+static int walked_content(void *user, struct ng_str chunk)
+{
+    struct walked *walked = user;
+    size_t len = strlen(walked->text);
+    (void)snprintf(walked->text + len, sizeof(walked->text) - len, "=%.*s", (int)chunk.len,
+                   chunk.data);
+    return str_is(chunk, "stop");
+}
+
+static void test_walks(void **state)
+{
+    static const struct {
+        const char *path;
+        uint32_t depth;
+        const char *stop, *told;
+    } walks[] = {
+        {"", 9, NULL, ".h=5= a-=1= a.no a a/.i=6= a/b=2= a/c=stop a/d a/d/e=3= ab=4= l@ no"},
+        {"", 1, NULL, ".h=5= a-=1= a.no a ab=4= l@ no"},
+        {"", 2, "a/c", ".h=5= a-=1= a.no a a/.i=6= a/b=2= a/c"},
+        {"a/d", 9, NULL, "e=3="},
+        {"a/d/e", 9, NULL, "=3="},
+        {"l", 9, NULL, ".i=6= b=2= c=stop d d/e=3="},
+    };
+    static const char *const files[][2] = {{"a-", "1"},   {"a/b", "2"},    {"a/d/e", "3"},
+                                           {"ab", "4"},   {".h", "5"},     {"a/.i", "6"},
+                                           {"a.no", "7"}, {"a/c", "stop"}, {"no/x", "8"}};
+    static const char *const folders[] = {"a", "a/d", "no"};
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char target[PATH_SIZE];
+    struct call *call = harness_new_call(harness);
+    call->may_block = true;
+    for (size_t i = 0; i < NG_COUNT(folders); i++) {
+        (void)in_root(harness, path, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    for (size_t i = 0; i < NG_COUNT(files); i++) {
+        put(harness, files[i][0], files[i][1]);
+    }
+    (void)in_root(harness, path, "l");
+    (void)in_root(harness, target, "a");
+    assert_int_equal(symlink(target, path), 0);
+    for (size_t i = 0; i < NG_COUNT(walks); i++) {
+        struct walked walked = {.stop = walks[i].stop};
+        struct ng_file_list list = {.size = sizeof(list),
+                                    .path = in_root(harness, path, walks[i].path),
+                                    .depth = walks[i].depth,
+                                    .content = walked_content};
+        assert_int_equal(
+            files_list(harness->gateway->files, call, &list, walked_entry, &walked), NG_OK);
+        assert_string_equal(walked.text, walks[i].told);
+    }
+    /* The limit is for the entries of one folder with those around it. */
+    struct walked walked = {.stop = NULL};
+    struct ng_file_list list = {.size = sizeof(list),
+                                .path = in_root(harness, path, ""),
+                                .depth = 9,
+                                .max_entries = 7,
+                                .content = walked_content};
+    assert_int_equal(files_list(harness->gateway->files, call, &list, walked_entry, &walked),
+                     NG_ETOOLARGE);
+    assert_string_equal(walked.text, ".h=5= a-=1= a.no a");
+    call_unref(call);
+}
+
 /* A root that is named through a link is known by both names. */
 static void test_root_behind_a_link(void **state)
 {
@@ -411,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_roots_of_other_spaces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_folders_of_a_plugin, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sorted_lists, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_walks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_root_behind_a_link, setup, teardown),
         cmocka_unit_test_setup_teardown(test_undo_splices, setup, teardown),
         cmocka_unit_test(test_history_is_bounded),

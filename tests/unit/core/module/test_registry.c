@@ -73,6 +73,34 @@ static void expect_error(struct registry *registry, const struct ng_plugin *desc
     buf_done(&error);
 }
 
+static void test_tools_by_space(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_new();
+    struct sample sample;
+    struct plugin *plugin = NULL;
+    struct buf error;
+    assert_non_null(registry);
+    sample_make(&sample, 1);
+    sample.tools[0].flags = NG_TOOL_BY_SPACE;
+    sample.tools[0].result = "{\"type\":\"object\",\"properties\":{\"space\":{}}}";
+    expect_error(registry, &sample.desc, "tool p1_t0: a schema has the property space");
+    sample.tools[0].result =
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}},"
+        "\"additionalProperties\":false}";
+    buf_init(&error, ERROR_MAX);
+    assert_int_equal(registry_add(registry, &sample.desc, NULL, &plugin, &error), NG_OK);
+    buf_done(&error);
+    const struct tool *tool = registry_find(registry, ng_str_of("p1_t0"));
+    const struct ng_value *added = json_get(json_get(tool->params_tree, "properties"), "space");
+    assert_true(str_is(json_get_text(added, "type"), "string"));
+    added = json_get(json_get(tool->result_tree, "properties"), "space");
+    assert_true(str_is(json_get_text(added, "type"), "string"));
+    tool = registry_find(registry, ng_str_of("p1_t1"));
+    assert_null(json_get(tool->params_tree, "properties"));
+    registry_free(registry);
+}
+
 static void test_all_or_none(void **state)
 {
     (void)state;
@@ -224,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_or_none),
+        cmocka_unit_test(test_tools_by_space),
         cmocka_unit_test(test_prefix_and_names),
         cmocka_unit_test(test_adding_while_others_look),
     };
