@@ -106,7 +106,7 @@ def test_memory(start, sets):
     events = ask(gateway, "memory_timeline")["events"]
     assert [event["type"] for event in events] == ["notebook_ref", "memory"]
     assert events[0]["notebook_id"] == page and events[0]["action"] == "created"
-    assert ask(gateway, "memory_summary") == {"summary": None, "status": "none"}
+    assert ask(gateway, "memory_summary") == {"summary": None, "status": "none", "space": "shared"}
     ask(gateway, "memory_summary", {"text": "We keep the build green."})
     assert ask(gateway, "memory_summary")["summary"] == "We keep the build green."
     assert refused(gateway, "memory_recall", {"query": "x", "since": "tomorrow"})["code"] == "INVALID_INPUT"
