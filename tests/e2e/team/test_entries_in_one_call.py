@@ -211,7 +211,7 @@ def test_a_memory_is_deleted(ann):
     gone = ann.memory_log(content="the printer is blue", tags=["p"])["memory_id"]
     rows = complete(ann, "memory_recall", query="printer")["results"]
     assert {row["id"] for row in rows} == {row["memory_id"] for row in rows} == {kept, gone}
-    assert ann.memory_delete(id=gone) == {"id": gone, "status": "deleted"}
+    assert ann.memory_delete(id=gone) == {"id": gone, "status": "deleted", "space": ann.space}
     assert contents(complete(ann, "memory_recall", query="printer")["results"]) == ["the printer is green"]
     assert contents(complete(ann, "memory_recall", query="", tags=["p"])["results"]) == ["the printer is green"]
     assert contents(complete(ann, "memory_timeline")["events"]) == ["the printer is green"]
