@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "buf.h"
 #include "notegate/abi.h"
 
 #define UTF8_BYTES_MAX 4                /* of one character */
@@ -62,5 +63,10 @@ static inline void utf8_copy(char *out, size_t size, struct ng_str text)
 
 /* The longest beginning of valid text with at most `count` characters. */
 struct ng_str utf8_cut_count(struct ng_str text, size_t count);
+
+/* Appends the text with Unicode's full case folding, in normal form C: texts that differ only
+ * in case or normal form give the same bytes. Text that is not valid stays as it is. Returns
+ * out->rc. */
+int utf8_fold(struct buf *out, struct ng_str text);
 
 #endif

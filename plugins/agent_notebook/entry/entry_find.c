@@ -6,12 +6,9 @@
  * An entry keeps its folded title as an indexed member. Entries that earlier versions wrote get
  * it with their next change; until then the full-text index finds them, among the best hits.
  */
-#include <stdlib.h>
-
-#include <utf8proc.h>
-
 #include "core/base/buf.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "entry.h"
 
 /* Entries that are read for one title in one collection. */
@@ -37,51 +34,12 @@ struct find {
     int rc;
 };
 
-/* ---- folding ---- */
-
-static bool is_ascii(struct ng_str text)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        if ((unsigned char)text.data[i] >= 0x80) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Appends the text with full case folding, in normal form C: texts that differ only in case or
- * normal form give the same bytes. Text that is not valid UTF-8 stays as it is. */
-static int case_fold(struct buf *out, struct ng_str text)
-{
-    if (is_ascii(text)) {
-        char *to = buf_reserve(out, text.len);
-        for (size_t i = 0; to != NULL && i < text.len; i++) {
-            to[i] = str_lower(text.data[i]);
-        }
-        out->len += to == NULL ? 0 : text.len;
-        return out->rc;
-    }
-    utf8proc_uint8_t *folded = NULL;
-    utf8proc_ssize_t len = utf8proc_map(
-        (const utf8proc_uint8_t *)text.data, (utf8proc_ssize_t)text.len, &folded,
-        (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_CASEFOLD));
-    if (len >= 0) {
-        (void)buf_add(out, folded, (size_t)len);
-    } else if (len != UTF8PROC_ERROR_NOMEM) {
-        (void)buf_add_str(out, text);
-    } else {
-        out->rc = NG_EINTERNAL;
-    }
-    free(folded);
-    return out->rc;
-}
-
 struct ng_str entry_title_key(struct ng_call *call, struct ng_str title)
 {
     struct buf folded;
     buf_init(&folded, FIND_FOLDED_MAX);
     struct ng_str key = {NULL, 0};
-    if (case_fold(&folded, title) == NG_OK) {
+    if (utf8_fold(&folded, title) == NG_OK) {
         struct ng_str whole = buf_str(&folded);
         key = entry_join(call, &whole, 1);
     } else {

@@ -79,6 +79,34 @@ static void test_cuts_end_between_characters(void **state)
     assert_int_equal(utf8_count(text), 5);
 }
 
+static void test_fold(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"Road MAP 2", "road map 2"},
+        {"\xc3\x84rger", "\xc3\xa4rger"},
+        {"A\xcc\x88rger", "\xc3\xa4rger"}, /* decomposed */
+        {"STRASSE", "strasse"},
+        {"Stra\xc3\x9f"
+         "e",
+         "strasse"},
+        {"\xce\xa3\xcf\x82", "\xcf\x83\xcf\x83"}, /* final sigma */
+        {"a\xff"
+         "B",
+         "a\xff"
+         "B"}, /* not valid */
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct buf out;
+        buf_init(&out, 100);
+        assert_int_equal(buf_add_c(&out, "="), NG_OK);
+        assert_int_equal(utf8_fold(&out, ng_str_of(cases[i][0])), NG_OK);
+        assert_string_equal(buf_cstr(&out) + 1, cases[i][1]);
+        buf_done(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -86,6 +114,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_utf8_has_no_length),
         cmocka_unit_test(test_bad_bytes_behind_many_good_ones_are_found),
         cmocka_unit_test(test_cuts_end_between_characters),
+        cmocka_unit_test(test_fold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
