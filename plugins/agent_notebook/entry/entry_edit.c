@@ -8,6 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/line_ends.h"
 #include "core/base/text/text_near.h"
 #include "entry_text.h"
 
@@ -222,16 +223,9 @@ static bool ends_dos(struct ng_str text)
 /* The text with CRLF for LF. Call memory; {NULL, 0}: out of it. */
 static struct ng_str with_dos(struct ng_call *call, struct ng_str text)
 {
+    bool crlf = true;
     char *made = ng_alloc(call, 2 * text.len + 1);
-    size_t len = 0;
-    for (size_t i = 0; made != NULL && i < text.len; i++) {
-        if (text.data[i] == '\n' && (i == 0 || text.data[i - 1] != '\r')) {
-            made[len++] = '\r';
-        }
-        made[len++] = text.data[i];
-    }
-    struct ng_str ret = {made, len};
-    return ret;
+    return str_make(made, made != NULL ? line_ends_follow(text, STR_NONE, crlf, made) : 0);
 }
 
 /* On a line of its own, with the line ends of the text. Only the new text is scanned, so that
