@@ -11,7 +11,7 @@
 /* Characters of a function's description. */
 #define OPENAI_DESCRIPTION_MAX ((size_t)1024)
 #define CUT_MARK "..."
-/* Spaces of a caller that a list names; of more it says only that they are texts. */
+/* Maximum length of the enum of spaces. A caller with more spaces gets a plain string. */
 #define SPACES_LISTED_MAX 20
 
 static const char *const names[TOOL_FORMATS] = {
@@ -55,7 +55,7 @@ static void take_last(struct ng_value *object)
     object->count--;
 }
 
-/* "enum": the caller's spaces. False: no memory. */
+/* Adds an enum of the caller's spaces. False: out of memory. */
 static bool add_spaces(struct arena *arena, struct ng_value *schema,
                        const struct ng_caller *caller)
 {

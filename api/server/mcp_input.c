@@ -127,7 +127,7 @@ static int make_binding(const struct mcp_exchange *exchange, struct mcp_binding 
     const struct call *call = exchange->job->call;
     const struct ng_value *params = exchange->message.params;
     const struct ng_value *member = json_first(params);
-    /* The argument `space` is among the parameters, and no name before the call. */
+    /* The argument `space` is part of params, and not read before the call. */
     bool named = call->caller.space_named && (call->options & CALL_SPACE_ARGUED) == 0;
     struct buf text;
     buf_init(&text, exchange->job->gateway->limits.body * 2 + INPUT_ROOM);

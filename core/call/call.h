@@ -124,7 +124,7 @@ enum call_flag {
     CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
 };
 
-/* Of the request, before dispatch(); CALL_SPACE_ARGUED by dispatch(). */
+/* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED. */
 enum call_option {
     CALL_ON_LOOP = 1,      /* dispatch() is called on an event loop: nothing here may block */
     CALL_NO_DEADLINE = 2,  /* it takes as long as it takes */

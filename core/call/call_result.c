@@ -70,7 +70,7 @@ static struct ng_str result_details(struct call *call)
     return buf_str(&call->details_buf);
 }
 
-/* `"space":"team"`; "" if the answer does not get it. */
+/* Formats the member, such as `"space":"team"`; "" for a tool that does not have it. */
 static struct ng_str result_space(const struct call *call, char *text, size_t size)
 {
     struct ng_str space = call->caller.space; /* names need no escapes */
@@ -83,8 +83,8 @@ static struct ng_str result_space(const struct call *call, char *text, size_t si
     return ng_str_of(text);
 }
 
-/* Adds the member `space` to the answer of a tool with NG_TOOL_BY_SPACE. Without memory it
- * stays as it is: the change is made. */
+/* Adds the member `space` to the answer of a tool with NG_TOOL_BY_SPACE. If memory is
+ * exhausted, the answer is sent without it, because the change is committed. */
 static void result_add_space(struct call *call)
 {
     struct buf *out = &call->reply_buf;
@@ -104,7 +104,7 @@ static void result_add_space(struct call *call)
     buf_add_char(out, '}');
 }
 
-/* The same for an answer that was stored before it had the member. */
+/* Adds the member to the stored answer of an idempotency key, which does not have it. */
 static void result_repeat_space(struct call *call)
 {
     struct ng_str stored = call->staged.text;

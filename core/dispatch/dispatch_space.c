@@ -10,9 +10,9 @@
 #include "core/call/key.h"
 #include "dispatch.h"
 
-/* Of a caller without keys: its own, shared, the one it named. */
+/* Spaces of a caller without a key: its own, shared, and the one that it named. */
 #define SPACES_WITHOUT_KEYS 3
-/* Of the names in a refusal. */
+/* Maximum size of the list of spaces in a refusal. */
 #define SPACES_SHOWN_BYTES ((size_t)1024)
 
 /* The space of a call that names none. */
@@ -64,7 +64,7 @@ int dispatch_space_pick(struct call *call, const struct tool *tool)
     return NG_EFORBIDDEN;
 }
 
-/* "it allows team, notes": up to SPACES_SHOWN_BYTES. */
+/* The message lists the spaces that the key allows. */
 static int fail_forbidden(struct call *call)
 {
     const struct ng_caller *caller = &call->caller;
@@ -112,7 +112,8 @@ static int take_name(struct call *call, struct ng_str name)
                      before.data);
 }
 
-/* The object without the member; the transport goes on with the one it has. NULL: no memory. */
+/* Returns a copy of the object without the member: the transport still uses the original. NULL:
+ * out of memory. */
 static const struct ng_value *without_member(struct arena *arena, const struct ng_value *object,
                                              const struct ng_value *left_out)
 {

@@ -8,9 +8,9 @@
 
 /* dispatch_spaces() without a message: NG_EFORBIDDEN, or NG_EINTERNAL without memory. */
 int dispatch_space_pick(struct call *call, const struct tool *tool);
-/* Takes the member `space` out of the arguments of a tool with NG_TOOL_BY_SPACE: it means what
- * the caller's name for a space means. NG_EINVAL, the call has failed: no name, or the caller
- * named another one. */
+/* For a tool with NG_TOOL_BY_SPACE: moves the member `space` from the arguments to the caller.
+ * NG_EINVAL, and the call has failed: it is malformed, or differs from the space that the
+ * caller named. */
 int dispatch_space_take(struct call *call);
 
 #endif

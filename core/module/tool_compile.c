@@ -8,7 +8,7 @@
 
 #define SCHEMA_ERROR_SIZE 512
 #define SCHEMA_TEXT_MAX ((size_t)1024 * 1024) /* with the property that is added */
-/* Of TOOL_SPACE_MEMBER in arguments and answers. Lists repeat it for each tool: it is short. */
+/* Schemas of TOOL_SPACE_MEMBER. They are short, because a list has one for each tool. */
 #define SPACE_ARGUMENT "{\"type\":\"string\",\"description\":\"Another space.\"}"
 #define SPACE_ANSWERED "{\"type\":\"string\"}"
 
@@ -40,7 +40,7 @@ static struct ng_value *child_of(struct ng_value *object, const char *name)
     return (struct ng_value *)(uintptr_t)json_get(object, name);
 }
 
-/* As the last member. NULL: no memory. */
+/* Appends a copy of `value`. NULL: out of memory. */
 static struct ng_value *add_member(struct arena *arena, struct ng_value *object,
                                    const char *name, const struct ng_value *value)
 {
@@ -58,7 +58,8 @@ static struct ng_value *add_member(struct arena *arena, struct ng_value *object,
     return copy;
 }
 
-/* The schema with TOOL_SPACE_MEMBER among its properties. NULL: it has one, or no memory. */
+/* Returns the schema with the property TOOL_SPACE_MEMBER. NULL: it has that property already,
+ * or memory is exhausted. */
 static const char *schema_by_space(struct arena *arena, const char *schema, const char *added)
 {
     const struct ng_value *tree = NULL;
@@ -92,7 +93,7 @@ static const char *schema_by_space(struct arena *arena, const char *schema, cons
     return copy.data;
 }
 
-/* NG_TOOL_BY_SPACE: what the gateway adds to the tool's schemas. */
+/* Adds the property to both schemas of the tool. */
 static int add_space(struct plugin *plugin, struct ng_tool *desc, struct buf *error)
 {
     const char *params = schema_by_space(&plugin->arena, desc->params, SPACE_ARGUMENT);

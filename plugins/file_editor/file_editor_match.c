@@ -23,7 +23,7 @@
 #include "core/base/utf8.h"
 #include "file_editor_search.h"
 
-/* As of regex_replace, for the careful code. */
+/* Limits of the careful code, as in regex_replace. */
 #define MATCH_LIMIT 5000000
 #define MATCH_HEAP_LIMIT_KIB 20480
 #define MATCH_STEPS 16384 /* between two looks at the clock */
@@ -56,11 +56,10 @@ struct matcher {
 
 /* ---- compiling */
 
-/* Is a match within a line found also in several lines at once, at the same place, unless one
- * that goes over the end of a line is found before it? So it is where each way to match is
- * tried, and none depends on what is around the line: without look-around, atomic groups,
- * possessive repeats, verbs, `\A`, `\z` and the like. Unsure: no. *ret_line_end: it has a `$`.
- */
+/* True if a match in several lines at once finds each match of a single line, at the same place
+ * (a match that crosses a line end may be found before it). This holds for patterns without
+ * look-around, atomic groups, possessive repeats, verbs, `\A`, `\z` and similar. False if
+ * unsure. *ret_line_end: the pattern has a `$`. */
 static bool is_plain(struct ng_str pattern, bool *ret_line_end)
 {
     static const char repeats[] = "*+?}";
@@ -316,7 +315,7 @@ static struct match_line line_at(struct ng_str text, size_t at)
     return line;
 }
 
-/* Matches the text, without what is around it. */
+/* Matches the text alone, without its context. */
 static enum matcher_found match_careful(struct matcher *matcher, struct ng_str text,
                                         size_t *ret_from, size_t *ret_to)
 {

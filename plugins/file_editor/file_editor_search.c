@@ -14,7 +14,7 @@
 #define SEARCH_LINE_MAX ((size_t)1024 * 1024) /* the rest of a longer line is not searched */
 #define SEARCH_ANSWER_MAX ((size_t)60 * 1024) /* without what was left out */
 #define SEARCH_DEPTH 64                       /* levels of folders */
-/* Of one call; what was found so far is answered. */
+/* Limits of one call. At a limit, the search answers its results so far. */
 #define SEARCH_ENTRIES_MAX 1000000
 #define SEARCH_BYTES_MAX ((uint64_t)8 * 1024 * 1024 * 1024)
 #define SEARCH_MS 20000
@@ -45,7 +45,7 @@ static const char *const left_texts[LEFT_KINDS] = {
     "lines from their first 1 MiB on",
 };
 
-/* The result so far; goes back to its state before a file that turns out to be binary. */
+/* The result so far. It is restored to `before` if the present file is binary. */
 struct tally {
     uint64_t lines, files, shown;
     uint64_t left[LEFT_KINDS];
@@ -215,7 +215,7 @@ static void search_lines(struct search *search, struct ng_str text)
     search->number += editor_count(str_make(text.data + at, text.len - at), '\n');
 }
 
-/* Adds to the line that has begun. */
+/* Appends to the incomplete line. */
 static void search_keep(struct search *search, struct ng_str part)
 {
     size_t room = SEARCH_LINE_MAX - search->line.len;
@@ -229,7 +229,7 @@ static void search_keep(struct search *search, struct ng_str part)
     }
 }
 
-/* The line that has begun ends. */
+/* Searches the line, which is complete now. */
 static void search_kept(struct search *search)
 {
     if (search->line.len > 0) {

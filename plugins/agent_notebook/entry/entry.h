@@ -76,9 +76,9 @@ struct ng_str entry_title_key(struct ng_call *call, struct ng_str title);
  * any case) and `collection` (or none) name. An id that is equal wins, also of a deleted entry.
  * Its newest revision, as host->get(): revision 0 if `collection` has no such entry. */
 int entry_find(struct ng_call *call, struct ng_key *ret, const struct ng_doc **ret_newest);
-/* The same for a tool that does not read the entry before it changes it. A gateway that shares
- * its documents would read the database once more: there, a text that looks like an id is none
- * but an id if `collection` is given. */
+/* As entry_find(), for tools that do not read the entry first. In shared documents a look-up
+ * costs a round trip, so there a text in the form of an id is always an id if `collection` is
+ * given. */
 int entry_find_to_change(struct ng_call *call, struct ng_key *ret);
 
 /* ---- times ---- */

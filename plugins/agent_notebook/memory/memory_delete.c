@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory_delete.c - memory_delete: the deletion is an event, as the memory was. The outbox
- * delivers it behind that of the memory, so a journal that gets both once more ends without the
- * memory.
+ * memory_delete.c - memory_delete: emits an event. The outbox delivers it after the event of
+ * the memory, so a journal that receives both again ends without the memory.
  *
- * A document for each deleted memory makes two deletions at a time one, and its revision tells
- * a memory that a restore has brought back from one whose deletion is not delivered yet.
+ * Each deleted memory has a document. Concurrent deletions conflict on it, and its revision
+ * distinguishes a memory that a restore has brought back from one whose deletion is not yet
+ * delivered.
  */
 #include "core/base/str.h"
 #include "entry/entry.h"
@@ -14,7 +14,7 @@
 
 /* The ids of the documents; no agent's name has a slash. */
 #define MEMORY_DELETED "deleted/"
-/* Longest id; a longer one is none. */
+/* No memory has a longer id. */
 #define MEMORY_DELETE_ID_MAX 256
 
 struct memory_delete {

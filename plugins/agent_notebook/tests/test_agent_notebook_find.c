@@ -153,7 +153,7 @@ static void test_every_tool(void **state)
     assert_string_equal(at(answer.text, "notebook_id"), page.id);
     answer_free(&answer);
     expect_content(*state, &page, "a");
-    /* What a member of another collection means is known once the entry is. */
+    /* `language` belongs to code_snippets; the title is an entry of pages. */
     answer = fails(*state, "notebook_update", named("The Plan", ",\"language\":\"c\""),
                    "INVALID_INPUT", 400);
     answer_free(&answer);

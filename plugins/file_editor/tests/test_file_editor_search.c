@@ -66,7 +66,7 @@ static void test_lines(void **state)
         {"b\na", "(?<!\\\\n)a", RE, "2: a"},
         {"ab\nc", "b(?!\\\\n)", RE, "1: ab"},
         {"ab\nc", "(?s)b.c|z", RE, ""},
-        /* What matches the empty text matches each line. */
+        /* A pattern that matches the empty string matches each line. */
         {"a\n\nb", "x*", RE, "1: a|2: |3: b"},
         {"a\nb\n", "^", RE, "1: a|2: b"},
         {"a\n\n", "$", RE, "1: a|2: "},
@@ -208,7 +208,7 @@ static void test_folders(void **state)
                               "Left out: 1 links"},
         {FIND("@/a.c", "foo"), "@/a.c:1: foo\n1 matches in 1 files"},
         {FIND("@", "none"), NOTHING "\nLeft out: 2 hidden, 4 links"},
-        /* What is named is searched, also if it is hidden or a link. */
+        /* `path` itself is searched, also if it is hidden or a link. */
         {FIND("@/.hid", "foo"), "@/.hid/x:1: foo\n1 matches in 1 files"},
         {FIND("@/.dot", "foo"), "@/.dot:1: foo\n1 matches in 1 files"},
         {FIND("@/link", "foo"), "@/link/b.c:1: foo\n@/link/d/e.h:2: foo\n2 matches in 2 files\n"
