@@ -206,7 +206,8 @@ static bool changes_list(const struct mcp_notifier *notifier, const struct ng_ev
 {
     struct mcp_source source;
     bool comes = str_is(event->action, "created") || str_is(event->action, "deleted") ||
-                 str_is(event->action, "moved") ||
+                 str_is(event->action, "moved") || str_is(event->action, "renamed") ||
+                 str_is(event->action, NG_ACTION_UNDONE) ||
                  (event->revision == 1 && !str_is(event->action, "updated"));
     if ((notifier->lists & NG_LIST_RESOURCES) == 0 || !comes ||
         !mcp_space_listed(notifier->rights, event->key.space)) {

@@ -121,5 +121,11 @@ int host_list_add(struct ng_listing *listing, struct ng_str id, struct ng_str na
                   int64_t modified_ms);
 struct ng_str host_list_after(struct ng_listing *listing);
 struct ng_str host_day(struct ng_call *pub, int64_t time_ms);
+/* May the plugin of the call change a document of this collection? Else the call has failed. */
+int host_may_change(struct call *call, struct ng_str collection);
+
+/* ---- host_undo.c ---- */
+
+int host_undo(struct ng_call *pub, const struct ng_undo *what);
 
 #endif

@@ -95,7 +95,7 @@ static bool plugin_declares(const struct ng_plugin *plugin, struct ng_str collec
 
 /* A plugin may change the collections that it declares or names in `uses`. A change without a
  * plugin (change_as) may change any collection that a plugin declares. */
-static int host_may_change(struct call *call, struct ng_str collection)
+int host_may_change(struct call *call, struct ng_str collection)
 {
     const struct plugin *own = call_plugin(call);
     if (own != NULL &&

@@ -24,6 +24,7 @@ const struct abi_form abi_file_edit = FORM(ng_file_edit, exists_code);
 const struct abi_form abi_file_list = FORM(ng_file_list, from);
 const struct abi_form abi_file_transfer = FORM(ng_file_transfer, exists_code);
 const struct abi_form abi_file_undo = FORM(ng_file_undo, no_history_code);
+const struct abi_form abi_undo = FORM(ng_undo, expected_revision);
 const struct abi_form abi_entry = FORM(ng_entry, data);
 const struct abi_form abi_recall = FORM(ng_recall, limit);
 const struct abi_form abi_timeline = FORM(ng_timeline, limit);

@@ -27,6 +27,7 @@ extern const struct abi_form abi_file_edit;
 extern const struct abi_form abi_file_list;
 extern const struct abi_form abi_file_transfer;
 extern const struct abi_form abi_file_undo;
+extern const struct abi_form abi_undo;
 extern const struct abi_form abi_entry;
 extern const struct abi_form abi_recall;
 extern const struct abi_form abi_timeline;

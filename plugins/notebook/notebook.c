@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* notebook.c - declaration of the plugin: named texts that agents create, read, write, list and
- * clear. One notebook is one document, and every write is one change of it. */
+/* notebook.c - declaration of the plugin: named texts that agents create, read, write, list,
+ * clear, rename and delete. One notebook is one document, and every write is one change of it.
+ */
 #include "notebook.h"
 
 #include <stdlib.h>
@@ -51,6 +52,15 @@ static int notebook_run(void *self, struct ng_call *call, struct ng_str args)
     if (str_is(mode, "clear")) {
         return notebook_clear(call, name);
     }
+    if (str_is(mode, "rename")) {
+        return notebook_rename(call, name);
+    }
+    if (str_is(mode, "delete")) {
+        return notebook_delete(call, name);
+    }
+    if (str_is(mode, "undo")) {
+        return notebook_undo(call, name);
+    }
     return notebook_edit(call, name, notebook->max_size);
 }
 
@@ -61,15 +71,17 @@ static const char notebook_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"mode\"],"
     "\"properties\":{"
     "\"mode\":{\"type\":\"string\","
-    "\"enum\":[\"create\",\"list\",\"read\",\"write\",\"clear\"],"
+    "\"enum\":[\"create\",\"list\",\"read\",\"write\",\"clear\",\"rename\",\"delete\","
+    "\"undo\"],"
     "\"description\":\"What to do: `create` makes a notebook (or overwrites one), `list` shows "
     "all, `read` returns the text, `write` replaces, inserts or appends text, `clear` empties "
-    "it.\"},"
+    "it, `rename` and `delete` can be undone, `undo` takes back your own last change.\"},"
     "\"name\":{\"type\":\"string\","
     "\"description\":\"Name of the notebook. Without it: `default`, which always exists.\"},"
     "\"newStr\":{\"type\":\"string\","
     "\"description\":\"`create`: the first content. `write`: the text to put in; alone it is "
     "appended.\"},"
+    "\"newName\":{\"type\":\"string\",\"description\":\"`rename`: the new name.\"},"
     "\"readRange\":{\"type\":\"array\",\"items\":{\"type\":\"integer\","
     "\"minimum\":-9007199254740992,\"maximum\":9007199254740992},"
     "\"minItems\":2,\"maxItems\":2,"
@@ -95,8 +107,8 @@ static const struct ng_tool notebook_tools[] = {
             "Keep named text notebooks that survive the conversation and can be shared by "
             "several agents: for notes, plans and lists to be read again later. `create`, "
             "`list`, "
-            "`read`, `write` and `clear` them; a write replaces text, inserts lines or "
-            "appends.",
+            "`read`, `write`, `clear`, `rename` and `delete` them, `undo` your last change; a "
+            "write replaces text, inserts lines or appends.",
         .params = notebook_params,
         .run = notebook_run,
         .effect = NG_EFFECT_WRITES,

@@ -38,6 +38,8 @@ static inline bool notebook_exists(const struct ng_doc *doc, struct ng_str name)
     return (doc->revision > 0 && !doc->deleted) || notebook_is_default(name);
 }
 
+/* The pieces as one text in call memory; {NULL, 0}: out of memory. */
+struct ng_str notebook_join(struct ng_call *call, const struct ng_str *pieces, size_t count);
 /* Fails with a message made of pieces: names and texts may contain NUL, which would end a
  * format.
  */
@@ -70,7 +72,17 @@ int notebook_guide(void *self, struct ng_call *call, struct ng_str args);
 int notebook_guide_complete(void *self, struct ng_call *call, const char *argument,
                             struct ng_str prefix, struct ng_listing *listing);
 
+/* ---- notebook_undo.c ---- */
+
+/* Modes rename, delete and undo. */
+int notebook_rename(struct ng_call *call, struct ng_str name);
+int notebook_delete(struct ng_call *call, struct ng_str name);
+int notebook_undo(struct ng_call *call, struct ng_str name);
+
 /* ---- notebook_write.c ---- */
+
+/* The revision that the caller expects, if it says one. */
+void notebook_expect(struct ng_call *call, struct ng_change *change);
 
 /* Modes create, write and clear. max_size: bytes of one notebook. */
 int notebook_create(struct ng_call *call, struct ng_str name, uint64_t max_size);

@@ -8,7 +8,7 @@
 /* Names compared for a hint. */
 #define NOTEBOOK_HINT_LOOKED 1000
 
-int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, size_t count)
+struct ng_str notebook_join(struct ng_call *call, const struct ng_str *pieces, size_t count)
 {
     size_t len = 0;
     for (size_t i = 0; i < count; i++) {
@@ -16,7 +16,7 @@ int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, s
     }
     char *text = ng_alloc(call, len + 1);
     if (text == NULL) {
-        return ng_fail(call, code, "%s", "out of memory for the whole error message");
+        return str_make(NULL, 0);
     }
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
@@ -26,7 +26,15 @@ int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, s
         at += pieces[i].len;
     }
     text[len] = '\0';
-    struct ng_str message = {text, len};
+    return str_make(text, len);
+}
+
+int notebook_fail(struct ng_call *call, int code, const struct ng_str *pieces, size_t count)
+{
+    struct ng_str message = notebook_join(call, pieces, count);
+    if (message.data == NULL) {
+        return ng_fail(call, code, "%s", "out of memory for the whole error message");
+    }
     return call->host->fail_text(call, code, message);
 }
 

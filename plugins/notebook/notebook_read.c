@@ -143,7 +143,8 @@ static int notebook_collect(struct ng_call *call, struct ng_str space,
         .sort = after.field,
         .limit = NOTEBOOK_PAGE,
     };
-    /* Notebooks are never deleted and new ones come last: pages neither skip nor repeat. */
+    /* New ones come last, also those that were deleted before: pages neither skip nor repeat.
+     */
     do {
         list->rows = 0;
         after.number = (double)list->last_seq;

@@ -240,6 +240,14 @@ static int notebook_change(struct ng_call *call, const struct ng_doc *present,
     return notebook_store(call, next, text, &splice, bytes);
 }
 
+void notebook_expect(struct ng_call *call, struct ng_change *change)
+{
+    if (ng_has_arg(call, "expectedRevision")) {
+        change->has_expected = true;
+        change->expected_revision = (uint64_t)ng_arg_int(call, "expectedRevision", 0);
+    }
+}
+
 static int notebook_submit(struct ng_call *call, struct notebook_write *write)
 {
     struct ng_change change = {
@@ -248,10 +256,7 @@ static int notebook_submit(struct ng_call *call, struct notebook_write *write)
         .fn = notebook_change,
         .user = write,
     };
-    if (ng_has_arg(call, "expectedRevision")) {
-        change.has_expected = true;
-        change.expected_revision = (uint64_t)ng_arg_int(call, "expectedRevision", 0);
-    }
+    notebook_expect(call, &change);
     int rc = ng_change_one(call, &change);
     /* The hint needs a query, which a change function must not make. */
     if (rc == NG_ENOTFOUND) {

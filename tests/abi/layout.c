@@ -267,6 +267,25 @@ AT(ng_change, expected_revision, 88);
 SIZE(ng_change, 96);
 PAD(ng_change, is_new, 6);
 
+AT(ng_undo_step, size, 0);
+AT(ng_undo_step, present, 8);
+AT(ng_undo_step, last, 16);
+AT(ng_undo_step, former, 24);
+AT(ng_undo_step, base, 32);
+AT(ng_undo_step, undos, 40);
+SIZE(ng_undo_step, 48);
+
+AT(ng_undo, size, 0);
+AT(ng_undo, key, 8);
+AT(ng_undo, name, 56);
+AT(ng_undo, instead, 72);
+AT(ng_undo, fn, 88);
+AT(ng_undo, user, 96);
+AT(ng_undo, has_expected, 104);
+AT(ng_undo, expected_revision, 112);
+SIZE(ng_undo, 120);
+PAD(ng_undo, has_expected, 7);
+
 AT(ng_host, size, 0);
 AT(ng_host, version, 8);
 AT(ng_host, alloc, 16);
@@ -369,6 +388,8 @@ SIZE(ng_host, 776);
 AT(ng_host, later, 776);
 AT(ng_host, start_later, 784);
 SIZE(ng_host, 792);
+AT(ng_host, undo, 792);
+SIZE(ng_host, 800);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -764,6 +785,8 @@ VALUE(NG_EPLUGIN, -1000);
 VALUE(NG_ABI, 1);
 VALUE(NG_ITEM_SIZES, 8);
 VALUE(NG_CHANGES_MAX, 64);
+VALUE(NG_UNDO_MAX, 10);
+VALUE(NG_UNDO_CHANGES, 2);
 
 int main(void)
 {

@@ -227,6 +227,55 @@ struct ng_change {
 /* Most documents of one transaction. */
 #define NG_CHANGES_MAX 64
 
+/* ---- undo ---- */
+
+/* Most undos of a document in a row. */
+#define NG_UNDO_MAX 10
+/* Most documents that one undo changes. */
+#define NG_UNDO_CHANGES 2
+/* The action of an undo that leaves no document, because it takes back the creation. */
+#define NG_ACTION_UNDONE "undone"
+
+/*
+ * The change that an undo takes back. That of a revision which an undo made is the one of its
+ * base: the revision whose content it has. The plugin writes both numbers into the JSON that an
+ * undo makes, as the members `undo_base` and `undos`, and leaves them out of any other.
+ * Borrowed for the call. Read by its size.
+ */
+struct ng_undo_step {
+    size_t size;
+    const struct ng_doc *present; /* the newest revision */
+    const struct ng_doc *last;    /* the revision that the last change made */
+    const struct ng_doc *former;  /* has the content from before; NULL: there was no document */
+    uint64_t base;                /* `undo_base`; 0 without former */
+    uint64_t undos;               /* `undos`: in a row, with this one */
+};
+
+/*
+ * Makes the reply and the changes of an undo, at most NG_UNDO_CHANGES, the first one of the
+ * document itself. Each expects exactly `expected_revision`, also of a deleted document;
+ * `has_expected` is not used. May read documents. Runs again where another change was faster.
+ */
+typedef int ng_undo_step_fn(struct ng_call *call, const struct ng_undo_step *step,
+                            struct ng_change *changes, size_t *ret_count, void *user);
+
+/*
+ * host->undo takes back the last change of a document by a new revision, and returns when that
+ * is durable or has failed. NG_ECONFLICT: the change is of another agent. NG_ENOTFOUND: the
+ * document never existed. NG_EFAILED: no change is left, or what was before is not kept. The
+ * call has not replied before. Read by its size.
+ */
+struct ng_undo {
+    size_t size;
+    struct ng_key key;
+    struct ng_str name;    /* in messages: "notebook 'plan'" */
+    struct ng_str instead; /* the way out in messages: "read it and write ..." */
+    ng_undo_step_fn *fn;
+    void *user;
+    bool has_expected; /* as in struct ng_change */
+    uint64_t expected_revision;
+};
+
 #ifdef __cplusplus
 }
 #endif

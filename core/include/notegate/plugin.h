@@ -8,8 +8,7 @@
  *  2. If start() succeeded, stop() runs exactly once.
  *  3. Inputs (ng_str, values, documents, files) are borrowed for the call.
  *  4. Outputs are passed to the host (ng_reply() and others), never as malloc'd memory.
- *  5. A call ends when run() returns; after NG_PENDING, when its last commit or deferral is
- * done.
+ *  5. A call ends when run() returns; after NG_PENDING, with its last commit or deferral.
  *  6. Modules are unloaded at shutdown only; stop() joins the threads of the module.
  */
 #ifndef NOTEGATE_PLUGIN_H
@@ -328,8 +327,7 @@ struct ng_host {
     struct ng_str (*gateway_name)(const struct ng_host *host);
     /* A number that grows when other gateways may have taken over work of this one: because it
      * was stopped or cut off from the database for longer than they wait. Then look whether the
-     * documents of the work still have its name. 0: they may take it over right now. Takes no
-     * lock. */
+     * documents of the work have its name. 0: they may take it over now. Takes no lock. */
     uint64_t (*gateway_term)(const struct ng_host *host);
     /* May the process with this name still be running? If not, others may take over its work.
      * ret_where: its address as far as it is known, else the name of its machine, or {NULL, 0}.
@@ -341,9 +339,11 @@ struct ng_host {
      * without a call in progress. NULL: out of memory. */
     struct ng_later *(*later)(struct ng_call *call);
     /* From any thread: runs `step` as background() does, and frees `later`, also if it fails
-     * (NG_EBUSY: the gateway is stopping; then `step` does not run). step NULL: only frees it.
-     * Due for each, at the latest in stop(). */
+     * (NG_EBUSY: the gateway is stopping, `step` does not run). step NULL: only frees it. Due
+     * for each, at the latest in stop(). */
     int (*start_later)(struct ng_later *later, ng_step_fn *step, void *user);
+    /* See struct ng_undo. Blocks. */
+    int (*undo)(struct ng_call *call, const struct ng_undo *undo);
 };
 
 /* ---- declarations of a plugin ---- */

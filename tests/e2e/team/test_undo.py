@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Renaming, deleting and taking back by the one rule of undo, of one gateway on sqlite and of two that share MongoDB."""
+
+import concurrent.futures
+import contextlib
+import itertools
+
+import pytest
+from conftest import Gateway
+from servers import Servers
+
+
+SPACES = itertools.count(1)
+AT_ONCE = 4
+STEPS = 30
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mongo"])
+def gateways(request, tmp_path_factory):
+    """One gateway with a store of its own, or two with one database."""
+    with contextlib.ExitStack() as stack:
+        sets, count = ["plugins=notebook,agent_notebook"], 1
+        if request.param == "mongo":
+            sets += ["documents=mongo", f"mongo.uri={Servers(stack).mongo().uri}", "mongo.database=notegate_undo",
+                     "mongo.timeout=30s"]
+            count = 2
+        made = [Gateway(tmp_path_factory.mktemp("undo") / "data", sets) for _ in range(count)]
+        yield made
+        for gateway in made:
+            assert gateway.stop() == 0, gateway.errors
+
+
+class Team:
+    """The agents of a space that nobody else has. Each call goes to the next gateway."""
+
+    def __init__(self, gateways):
+        self.space, self.next = f"undo{next(SPACES)}", itertools.cycle(gateways)
+
+    def answer(self, agent, tool, arguments, **headers):
+        return next(self.next).call(tool, arguments, {"X-Notegate-Agent": agent, "X-Notegate-Space": self.space} | headers)
+
+    def ok(self, agent, tool, **arguments):
+        answer = self.answer(agent, tool, arguments)
+        assert answer.status_code == 200, (agent, arguments, answer.text)
+        return answer.json()["result"]
+
+    def fails(self, status, agent, tool, **arguments):
+        answer = self.answer(agent, tool, arguments)
+        assert answer.status_code == status, (agent, arguments, answer.text)
+        return answer.json()
+
+    def book(self, agent, mode, name="n", **more):
+        return self.ok(agent, "notebook", mode=mode, name=name, **more)
+
+    def text(self, name="n"):
+        return self.book("reader", "read", name)
+
+
+@pytest.fixture
+def team(gateways):
+    return Team(gateways)
+
+
+# ---- notebooks ----
+
+
+def test_a_notebook_is_taken_back(team):
+    for text in ("one", "two"):
+        team.book("ann", "create", newStr=text)
+    assert team.book("ann", "undo") == "Undid the last change of notebook 'n'"
+    assert team.text() == "one"
+    team.book("bob", "write", newStr="three")
+    refused = team.fails(409, "ann", "notebook", mode="undo", name="n")
+    assert refused["code"] == "CONFLICT" and "the agent bob made it at 20" in refused["message"]
+    assert refused["details"]["changed_by"] == "bob" and refused["details"]["timestamp"]
+    assert team.text() == "one\nthree"
+    team.book("bob", "undo")
+    assert team.text() == "one"
+    assert team.book("ann", "undo") == "Undid the creation of notebook 'n'"
+    assert team.fails(422, "ann", "notebook", mode="undo", name="n")["message"] == "No edit history found for notebook 'n'."
+
+
+def test_a_notebook_is_deleted_and_comes_back(team):
+    team.book("ann", "create", newStr="text")
+    assert team.book("ann", "delete") == "Deleted notebook 'n'"
+    assert "- n" not in team.ok("ann", "notebook", mode="list")
+    team.fails(404, "ann", "notebook", mode="read", name="n")
+    team.fails(409, "bob", "notebook", mode="undo", name="n")
+    assert team.book("ann", "undo") == "Undid the deletion of notebook 'n'"
+    assert team.text() == "text"
+
+
+def test_a_notebook_is_renamed_and_back(team):
+    for text in ("one", "two"):
+        team.book("ann", "create", "a", newStr=text)
+    team.book("ann", "create", "taken")
+    assert team.fails(409, "ann", "notebook", mode="rename", name="a", newName="taken")["code"] == "CONFLICT"
+    assert team.book("ann", "rename", "a", newName="b") == "Renamed notebook 'a' to 'b'"
+    assert team.ok("ann", "notebook", mode="list") == "Available notebooks:\n- default: Empty\n- taken: Empty\n- b: 1 lines"
+    assert team.book("ann", "undo", "b") == "Undid the last change of notebook 'b': renamed back to 'a'"
+    team.fails(404, "ann", "notebook", mode="read", name="b")
+    team.book("ann", "undo", "a")
+    assert team.text("a") == "one"
+    assert team.fails(400, "ann", "notebook", mode="rename", name="default", newName="c")["code"] == "INVALID_INPUT"
+
+
+def test_an_undo_with_a_key_is_made_once(team):
+    for text in ("one", "two", "three"):
+        team.book("ann", "create", newStr=text)
+    for _ in range(3):
+        answer = team.answer("ann", "notebook", {"mode": "undo", "name": "n"}, **{"Idempotency-Key": "once"})
+        assert answer.json() == {"result": "Undid the last change of notebook 'n'", "revision": 4}
+    assert team.text() == "two"
+
+
+def test_modes_that_write(team):
+    team.book("ann", "create", newStr="text")
+    for mode in ("rename", "delete", "undo"):
+        answer = team.answer("ann", "notebook", {"mode": mode, "name": "n", "newName": "m"}, **{"X-Notegate-Mode": "ask"})
+        assert answer.status_code == 403 and answer.json()["code"] == "MODE_FORBIDDEN"
+    assert team.text() == "text"
+
+
+# ---- many at once ----
+
+
+def at_once(work, count=AT_ONCE):
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, range(count)))
+
+
+def test_agents_take_back_only_their_own(team):
+    """Each appends lines and takes some back: the lines that are left are those that were written and not undone."""
+    team.book("ann", "create", "log", newStr="first")
+
+    def work(number):
+        agent, kept = f"w{number}", []
+        for step in range(STEPS):
+            if step % 3 == 2:
+                answer = team.answer(agent, "notebook", {"mode": "undo", "name": "log"})
+                assert answer.status_code in (200, 409, 422), answer.text
+                if answer.status_code == 200:
+                    kept.pop()
+            else:
+                team.book(agent, "write", "log", newStr=f"{agent}-{step}")
+                kept.append(f"{agent}-{step}")
+        return kept
+
+    kept = at_once(work)
+    lines = team.text("log").split("\n")
+    assert lines[0] == "first" and sorted(lines[1:]) == sorted(itertools.chain(*kept))
+
+
+def test_one_agent_undoes_at_once(team):
+    for number in range(2 * AT_ONCE + 1):
+        team.book("ann", "create", newStr=str(number))
+    at_once(lambda _: team.book("ann", "undo"))
+    assert team.text() == str(AT_ONCE)
+
+
+def test_rename_delete_and_write_at_once(team):
+    """Of those that move one notebook away, one comes first; what is there afterwards has all that was acknowledged."""
+    for turn in range(8):
+        name = f"n{turn}"
+        team.book("ann", "create", name, newStr="text")
+        calls = [{"mode": "rename", "name": name, "newName": name + "x"}, {"mode": "rename", "name": name, "newName": name + "y"},
+                 {"mode": "delete", "name": name}, {"mode": "write", "name": name, "newStr": "more"}]
+        answers = at_once(lambda number: team.answer("ann", "notebook", calls[number]))
+        assert all(answer.status_code in (200, 404) for answer in answers), [answer.text for answer in answers]
+        assert sum(answer.status_code == 200 for answer in answers[:3]) == 1
+        if answers[2].status_code != 200:
+            where = name + "xy"[answers[0].status_code != 200]
+            assert team.text(where) == ("text\nmore" if answers[3].status_code == 200 else "text")
+            assert team.book("ann", "undo", where).endswith(f"renamed back to '{name}'")
+        else:
+            team.book("ann", "undo", name)
+        assert team.text(name) == ("text\nmore" if answers[3].status_code == 200 else "text")
