@@ -123,6 +123,8 @@ struct ng_str host_list_after(struct ng_listing *listing);
 struct ng_str host_day(struct ng_call *pub, int64_t time_ms);
 /* May the plugin of the call change a document of this collection? Else the call has failed. */
 int host_may_change(struct call *call, struct ng_str collection);
+/* Fails a change that a change function asks for. */
+int host_no_write(struct call *call);
 
 /* ---- host_undo.c ---- */
 

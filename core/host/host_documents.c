@@ -122,7 +122,7 @@ int host_may_change(struct call *call, struct ng_str collection)
 }
 
 /* Refused in a change function, which would wait for locks that its own thread holds. */
-static int host_no_write(struct call *call)
+int host_no_write(struct call *call)
 {
     return call_fail(call, NG_EINTERNAL,
                      "a change function may not change documents or files, because it runs "

@@ -12,6 +12,7 @@
 #include "core/base/str.h"
 #include "core/base/text/rfc3339.h"
 #include "core/call/gateway.h"
+#include "core/fault/module_run.h"
 #include "core/json/json.h"
 #include "core/module/abi_size.h"
 #include "core/store/idempotency.h"
@@ -131,7 +132,15 @@ static int undo_find(struct undo *undo)
     if (rc != NG_OK || undo->refusal != UNDO_MAY) {
         return rc;
     }
-    if (!str_equal(step->last->author, undo->call->caller.agent)) {
+    if (last < step->present->revision && !step->present->deleted &&
+        !str_equal(step->last->text, step->present->text)) {
+        /* The number is of another store, out of a backup: this is a change as any other. */
+        last = step->present->revision;
+        step->last = step->present;
+        step->undos = 1;
+    }
+    struct ng_str author = step->last->author; /* "": by another program */
+    if (author.len > 0 && !str_equal(author, undo->call->caller.agent)) {
         undo->refusal = UNDO_FOREIGN;
     } else if (step->undos > NG_UNDO_MAX) {
         undo->refusal = UNDO_MOST;
@@ -306,6 +315,9 @@ int host_undo(struct ng_call *pub, const struct ng_undo *what)
 {
     struct call *call = call_of(pub);
     struct undo undo = {.call = call};
+    if (module_run_in_change()) {
+        return host_no_write(call);
+    }
     if (!call->may_block) {
         return NG_EWOULDBLOCK;
     }

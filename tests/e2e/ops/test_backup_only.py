@@ -232,6 +232,21 @@ def test_one_notebook_and_an_earlier_revision(data, tmp_path):
     assert "to do" not in done("call", "notebook", "mode=list", "--data-dir", tmp_path / "cut")
 
 
+def test_an_undone_notebook_alone(data, tmp_path):
+    """The numbers that an undo wrote are of its store: in another one they name something else."""
+    for text in ("one", "two"):
+        tool(data, "notebook", mode="create", name="n", newStr=text)
+    tool(data, "notebook", mode="undo", name="n")
+    done("backup", tmp_path / "copy", "--data-dir", data)
+    again = tmp_path / "again"
+    for text in ("other", "another", "third"):
+        tool(again, "notebook", mode="create", name="n", newStr=text)
+    tool(again, "notebook", mode="delete", name="n")
+    done("restore", tmp_path / "copy", "--only", uri("notebook", "n", "~local"), "--data-dir", again)
+    assert done("call", "notebook", "mode=read", "name=n", "--data-dir", again).strip() == "one"
+    assert "Undid the creation" in done("call", "notebook", "mode=undo", "name=n", "--data-dir", again)
+
+
 def test_one_note_and_one_file(data, notes, tmp_path):
     root = tmp_path / "root"
     (root / "sub").mkdir(parents=True)
