@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* notebook.c - declaration of the plugin: named texts that agents create, read, write, list,
- * clear, rename and delete. One notebook is one document, and every write is one change of it.
+ * search, clear, rename and delete. One notebook is one document, and every write is one change
+ * of it.
  */
 #include "notebook.h"
 
@@ -46,6 +47,9 @@ static int notebook_run(void *self, struct ng_call *call, struct ng_str args)
     if (str_is(mode, "read")) {
         return notebook_read(call, name);
     }
+    if (str_is(mode, "search")) {
+        return notebook_search(call);
+    }
     if (str_is(mode, "create")) {
         return notebook_create(call, name, notebook->max_size);
     }
@@ -71,16 +75,20 @@ static const char notebook_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"mode\"],"
     "\"properties\":{"
     "\"mode\":{\"type\":\"string\","
-    "\"enum\":[\"create\",\"list\",\"read\",\"write\",\"clear\",\"rename\",\"delete\","
-    "\"undo\"],"
+    "\"enum\":[\"create\",\"list\",\"search\",\"read\",\"write\",\"clear\",\"rename\","
+    "\"delete\",\"undo\"],"
     "\"description\":\"What to do: `create` makes a notebook (or overwrites one), `list` shows "
-    "all, `read` returns the text, `write` replaces, inserts or appends text, `clear` empties "
+    "all, `search` finds lines in all, `read` returns the text, `write` replaces, inserts or "
+    "appends text, `clear` empties "
     "it, `rename` and `delete` can be undone, `undo` takes back your own last change.\"},"
     "\"name\":{\"type\":\"string\","
     "\"description\":\"Name of the notebook. Without it: `default`, which always exists.\"},"
     "\"newStr\":{\"type\":\"string\","
     "\"description\":\"`create`: the first content. `write`: the text to put in; alone it is "
     "appended.\"},"
+    "\"query\":{\"type\":\"string\",\"description\":\"`search`: words that a line must have, "
+    "in "
+    "any case.\"},"
     "\"newName\":{\"type\":\"string\",\"description\":\"`rename`: the new name.\"},"
     "\"readRange\":{\"type\":\"array\",\"items\":{\"type\":\"integer\","
     "\"minimum\":-9007199254740992,\"maximum\":9007199254740992},"
@@ -106,7 +114,7 @@ static const struct ng_tool notebook_tools[] = {
         .summary =
             "Keep named text notebooks that survive the conversation and can be shared by "
             "several agents: for notes, plans and lists to be read again later. `create`, "
-            "`list`, "
+            "`list`, `search`, "
             "`read`, `write`, `clear`, `rename` and `delete` them, `undo` your last change; a "
             "write replaces text, inserts lines or appends.",
         .params = notebook_params,
@@ -115,7 +123,7 @@ static const struct ng_tool notebook_tools[] = {
         .space = NG_SPACE_OWN,
         .flags = NG_TOOL_MEMORY | NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
         .read_argument = "mode",
-        .read_values = "read list",
+        .read_values = "read list search",
     },
 };
 

@@ -55,6 +55,8 @@ int notebook_missing(struct ng_call *call, struct ng_str space, struct ng_str na
 
 int notebook_read(struct ng_call *call, struct ng_str name);
 int notebook_list(struct ng_call *call);
+/* In notebook_search.c: the lines of all notebooks of the space that have all words. */
+int notebook_search(struct ng_call *call);
 /* The number of lines that the last write stored; 0: none. */
 int64_t notebook_stored_lines(struct ng_call *call, const struct ng_doc *row);
 /* Functions of struct ng_resources. */

@@ -61,6 +61,10 @@ tool("notebook replace", "notebook", lambda w, m: {"mode": "write", "name": m, "
 tool("notebook insert", "notebook", lambda w, m: {"mode": "write", "name": m, "insertLine": 1, "newStr": m},
      before=new_book, writes=True)
 tool("notebook clear", "notebook", lambda w, m: {"mode": "clear", "name": m}, before=new_book, writes=True)
+tool("notebook rename", "notebook", lambda w, m: {"mode": "rename", "name": m, "newName": m + "2"}, before=new_book, writes=True)
+tool("notebook delete", "notebook", lambda w, m: {"mode": "delete", "name": m}, before=new_book, writes=True)
+tool("notebook undo", "notebook", lambda w, m: {"mode": "undo", "name": m}, before=new_book, writes=True)
+tool("notebook search", "notebook", {"mode": "search", "query": "second"})
 case("idempotency key", lambda w, m: w.wire.tool("notebook", {"mode": "write", "name": "sweep", "newStr": m},
                                                  {**HEADER, "Idempotency-Key": m}), writes=True)
 case("idempotency key again", lambda w, m: w.wire.tool(

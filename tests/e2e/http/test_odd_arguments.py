@@ -47,7 +47,7 @@ IPYNB = {"notebook": "odd.ipynb"}
 CALLS = {
     "notebook": [{"mode": "create", "name": "n", "newStr": "one\ntwo"}, {"mode": "list"}, {"mode": "read", "name": "n", "readRange": [1, 2]},
                  {"mode": "write", "name": "n", "oldStr": "one", "newStr": "uno"}, {"mode": "write", "name": "n", "insertLine": 1, "newStr": "x"},
-                 {"mode": "clear", "name": "n"}, {"mode": "undo", "name": "n"}, {"mode": "rename", "name": "n", "newName": "m"},
+                 {"mode": "clear", "name": "n"}, {"mode": "undo", "name": "n"}, {"mode": "search", "query": "o"}, {"mode": "rename", "name": "n", "newName": "m"},
                  {"mode": "delete", "name": "m"}],
     "fileEditor": [{"command": "view", "path": "odd.txt", "view_range": [1, 2]}, {"command": "view", "path": "."},
                    {"command": "create", "path": "new.txt", "file_text": "text\n"},

@@ -396,7 +396,7 @@ def test_the_arguments_of_one_tool(tmp_path):
     where = ("--data-dir", tmp_path / "data")
     one = notegate("tools", "notebook", *where).stdout
     assert one == notegate("call", "notebook", "--help", *where).stdout
-    assert "  mode (string, required): one of create, list, read, write, clear, rename, delete, undo\n" in one
+    assert "  mode (string, required): one of create, list, search, read, write, clear, rename, delete, undo\n" in one
     assert "  insertLine (string or integer)\n" in one and "  readRange (list of integer)\n" in one
     example = one.split("Example:\n  notegate ")[1].split()
     assert notegate(*example, *where).returncode == 0

@@ -175,3 +175,15 @@ def test_rename_delete_and_write_at_once(team):
         else:
             team.book("ann", "undo", name)
         assert team.text(name) == ("text\nmore" if answers[3].status_code == 200 else "text")
+
+
+# ---- finding ----
+
+
+def test_lines_of_all_notebooks_are_found(team):
+    team.book("ann", "create", "a", newStr="nothing\nWhere X was decided\n")
+    team.book("ann", "create", "b", newStr="undecided: x")
+    ask = team.answer("rea", "notebook", {"mode": "search", "query": "X Decided"}, **{"X-Notegate-Mode": "ask"})
+    assert ask.json()["result"] == "a:2: Where X was decided\nb:1: undecided: x"
+    assert team.ok("ann", "notebook", mode="search", query="where") == "a:2: Where X was decided"
+    assert team.ok("ann", "notebook", mode="search", query="nowhere") == "No matches"
