@@ -81,6 +81,10 @@ int entry_find(struct ng_call *call, struct ng_key *ret, const struct ng_doc **r
  * given. */
 int entry_find_to_change(struct ng_call *call, struct ng_key *ret);
 
+/* The members that an undo writes, see struct ng_undo_step. */
+#define ENTRY_UNDO_BASE "undo_base"
+#define ENTRY_UNDOS "undos"
+
 /* ---- times ---- */
 
 /* "2026-02-16T10:30:00.000Z" in call memory. */
@@ -114,9 +118,10 @@ struct entry_draft {
     struct ng_str
         text;       /* the next text; of an append that changes no heading only its beginning */
     uint64_t bytes; /* of the complete next text */
-    struct ng_str did;       /* the description for the history */
-    uint64_t restored_from;  /* 0: not a restore */
-    struct ng_str change_by; /* "agent:NAME" */
+    struct ng_str did;         /* the description for the history */
+    uint64_t restored_from;    /* 0: not a restore */
+    uint64_t undo_base, undos; /* of an undo, see struct ng_undo_step; else 0 */
+    struct ng_str change_by;   /* "agent:NAME" */
 };
 
 /* Loads the present state (body NULL: a new entry). */

@@ -314,6 +314,10 @@ static struct ng_str draft_json(struct ng_call *call, const struct entry_draft *
         host->json_bool(writer, draft->sections_given);
     }
     write_metadata(call, draft, writer, now);
+    if (draft->undos > 0) {
+        entry_put_int(call, writer, ENTRY_UNDO_BASE, draft->undo_base);
+        entry_put_int(call, writer, ENTRY_UNDOS, draft->undos);
+    }
     host->json_end(writer);
     return host->json_result(writer);
 }

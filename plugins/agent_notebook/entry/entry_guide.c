@@ -23,7 +23,7 @@ static const char guide_text[] =
     "everything. Set "
     "\"status\" as work goes on: draft, in_progress, complete, archived.\n"
     "- Look back: notebook_history, notebook_diff {\"from\":1}, notebook_restore "
-    "{\"version\":1}."
+    "{\"version\":1}, without a version it takes back your own last change."
     " A deleted entry can be restored, too.\n"
     "\n"
     "Other agents may write to the same entry. Appending, edits and sections work on the "

@@ -121,7 +121,8 @@ static void read_put_member(struct ng_call *call, struct ng_writer *writer,
 static bool read_shows(struct ng_str member, bool partly)
 {
     bool own = str_is(member, "summary_given") || str_is(member, "sections_given") ||
-               str_is(member, ENTRY_TITLE_KEY);
+               str_is(member, ENTRY_TITLE_KEY) || str_is(member, ENTRY_UNDO_BASE) ||
+               str_is(member, ENTRY_UNDOS);
     return !own && !str_is(member, "history") && !(partly && str_is(member, "sections"));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted
- * entry. */
+/* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted entry;
+ * without a version the one before the caller's own last change. */
 #include "entry.h"
 #include "entry_tools.h"
 #include "read_receipts.h"
@@ -12,6 +12,7 @@ struct entry_restore {
     const struct ng_doc *source;    /* the document at `version` */
     const struct ng_value *body;    /* its body */
     const struct ng_value *history; /* if the entry is deleted: its last history */
+    uint64_t undo_base, undos;      /* of an undo, else 0 */
     bool with_reply;
 };
 
@@ -27,6 +28,8 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
         .text = restore->source->text,
         .bytes = restore->source->text.len,
         .restored_from = restore->version,
+        .undo_base = restore->undo_base,
+        .undos = restore->undos,
         .change_by = entry_agent(call),
     };
     entry_draft_load(call, &draft, restore->body);
@@ -120,25 +123,94 @@ int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *cal
     return restore_prepare(self, call, newest, key, version, with_reply, ret_change);
 }
 
+/* ---- without a version: the caller's last change is taken back ---- */
+
+/* The last change made the entry. */
+static int restore_nothing(struct ng_call *call, const struct ng_doc *present,
+                           struct ng_draft *next, void *user)
+{
+    const struct entry_restore *restore = user;
+    const struct ng_str pieces[] = {ng_str_of("the entry '"), restore->key.id,
+                                    ng_str_of("' has no version before your last change")};
+    (void)present;
+    (void)next;
+    entry_fail_pieces(call, AGENT_NOTEBOOK_VERSION_NOT_FOUND, pieces, NG_COUNT(pieces));
+    call->host->hint(call, "That change made it; notebook_delete deletes it.");
+    return AGENT_NOTEBOOK_VERSION_NOT_FOUND;
+}
+
+static int restore_plan(struct ng_call *call, const struct ng_undo_step *step,
+                        struct ng_change *changes, size_t *ret_count, void *user)
+{
+    struct entry_restore *restore = user;
+    *ret_count = 1;
+    changes[0].user = restore;
+    changes[0].fn = restore_nothing;
+    if (step->former == NULL) {
+        return NG_OK;
+    }
+    changes[0].fn = restore_change;
+    changes[0].action = "updated"; /* also after a deletion */
+    restore->version = step->former->revision;
+    restore->source = step->former;
+    restore->undo_base = step->base;
+    restore->undos = step->undos;
+    int rc = entry_body(call, step->former, &restore->body);
+    if (rc == NG_OK) {
+        rc = call->host->revision_number(call, step->present->revision + 1);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    /* Used for a deleted entry, which has no history of its own. */
+    restore->history = call->host->json_get(restore->body, "history");
+    struct entry_draft draft = {
+        .key = restore->key,
+        .version = step->present->revision + 1,
+        .restored_from = restore->version,
+    };
+    return entry_draft_reply(call, &draft, "restored");
+}
+
+static int restore_undo(const struct agent_notebook *self, struct ng_call *call,
+                        const struct ng_key *key)
+{
+    const struct ng_str pieces[] = {ng_str_of("the entry '"), key->id, ng_str_of("'")};
+    struct entry_restore restore = {.self = self, .key = *key};
+    struct ng_undo undo = {
+        .size = sizeof(undo),
+        .key = *key,
+        .name = entry_join(call, pieces, NG_COUNT(pieces)),
+        .instead = ng_str_of("pass the `version` that you want; notebook_history lists them"),
+        .fn = restore_plan,
+        .user = &restore,
+    };
+    if (undo.name.data == NULL) {
+        return entry_no_memory(call);
+    }
+    return call->host->undo(call, &undo);
+}
+
 int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
 {
     const struct agent_notebook *notebook = self;
     struct ng_key key;
     const struct ng_doc *newest = NULL;
     struct ng_change change;
+    uint64_t version = (uint64_t)ng_arg_int(call, "version", 0);
     (void)args;
     int rc = entry_find(call, &key, &newest);
+    if (rc == NG_OK && version == 0 && newest->revision == 0) {
+        rc = entry_not_found(call, &key, newest);
+    }
+    if (rc == NG_OK && version > 0) {
+        rc = restore_prepare(notebook, call, newest, &key, version, true, &change);
+    }
+    if (rc == NG_OK) {
+        rc = read_receipts_flush(notebook->receipts, call, &key);
+    }
     if (rc != NG_OK) {
         return rc;
     }
-    rc = restore_prepare(notebook, call, newest, &key, (uint64_t)ng_arg_int(call, "version", 0),
-                         true, &change);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = read_receipts_flush(notebook->receipts, call, &key);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return ng_change_one(call, &change);
+    return version > 0 ? ng_change_one(call, &change) : restore_undo(notebook, call, &key);
 }

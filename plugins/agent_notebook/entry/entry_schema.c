@@ -256,7 +256,7 @@ const char entry_diff_result[] =
 const char entry_restore_params[] = OBJECT
     "\"required\":[\"notebook_id\",\"version\"],\"properties\":{" ID "," WHERE
     ",\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"The version to bring "
-    "back\"}}}";
+    "back; without it your own last change is taken back\"}}}";
 
 const char entry_restore_result[] =
     RESULT "\"notebook_id\",\"collection\",\"status\",\"version\",\"restored_from\"],"

@@ -152,6 +152,93 @@ static void test_delete_and_back(void **state)
     expect_member(*state, &page, "", "history.2.version", "4");
 }
 
+/* Restores without a version, and compares what came back. */
+static void take_back(void *state, const struct entry *entry, const char *version,
+                      const char *from, const char *content)
+{
+    struct answer back = go(state, "notebook_restore", about(entry, ""));
+    assert_string_equal(at(back.text, "status"), "restored");
+    assert_string_equal(at(back.text, "version"), version);
+    assert_string_equal(at(back.text, "restored_from"), from);
+    assert_int_equal(back.revision, strtoull(version, NULL, 10));
+    answer_free(&back);
+    expect_content(state, entry, content);
+}
+
+static void test_take_back(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"one\"");
+    fails_only(*state, "notebook_restore", about(&page, ""), "VERSION_NOT_FOUND", 404);
+    update(*state, &page, ",\"content\":\"two\",\"title\":\"U\"");
+    update(*state, &page, ",\"content\":\"three\"");
+    take_back(*state, &page, "4", "2", "two");
+    harness_reopen(*state);
+    take_back(*state, &page, "5", "1", "one");
+    expect_member(*state, &page, "", "title", "T");
+    expect_member(*state, &page, "", "history.4.summary", "restored from version 1");
+    expect_member(*state, &page, "", "undo_base", "none");
+    expect_member(*state, &page, "", "undos", "none");
+    fails_only(*state, "notebook_restore", about(&page, ""), "VERSION_NOT_FOUND", 404);
+    /* A change, also a restore of a version, is the last one then. */
+    struct answer back = go(*state, "notebook_restore", about(&page, ",\"version\":3"));
+    answer_free(&back);
+    take_back(*state, &page, "7", "5", "one");
+    update(*state, &page, ",\"append\":\"more\"");
+    take_back(*state, &page, "9", "7", "one");
+    fails_only(*state, "notebook_restore", about(&page, ""), "VERSION_NOT_FOUND", 404);
+    /* The deletion; and what was before it. */
+    update(*state, &page, ",\"content\":\"last\"");
+    struct answer gone = go(*state, "notebook_delete", about(&page, ""));
+    answer_free(&gone);
+    take_back(*state, &page, "12", "10", "last");
+    expect_member(*state, &page, "", "history.0.summary", "Created");
+    take_back(*state, &page, "13", "9", "one");
+    fails_only(*state, "notebook_restore", "{\"notebook_id\":\"none\"}", "ENTRY_NOT_FOUND",
+               404);
+}
+
+static void test_take_back_anothers(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"one\"");
+    update(*state, &page, ",\"content\":\"two\"");
+    struct answer answer =
+        harness_call_as(*state, "bob", NULL, "notebook_restore", about(&page, ""));
+    assert_string_equal(answer.code, "CONFLICT");
+    assert_int_equal(answer.status, 409);
+    assert_non_null(strstr(answer.message, "The last change of the entry '"));
+    assert_non_null(strstr(answer.message, " is not yours: the agent "));
+    assert_non_null(strstr(answer.message, "pass the `version` that you want"));
+    answer_free(&answer);
+    expect_content(*state, &page, "two");
+    struct answer gone = go(*state, "notebook_delete", about(&page, ""));
+    answer_free(&gone);
+    answer = harness_call_as(*state, "bob", NULL, "notebook_restore", about(&page, ""));
+    assert_string_equal(answer.code, "CONFLICT");
+    answer_free(&answer);
+    answer = harness_call_as(*state, "bob", NULL, "notebook_restore",
+                             about(&page, ",\"version\":2"));
+    assert_int_equal(answer.rc, NG_OK);
+    answer_free(&answer);
+    fails_only(*state, "notebook_restore", about(&page, ""), "CONFLICT", 409);
+}
+
+static void test_take_back_ten(void **state)
+{
+    struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
+    for (int i = 0; i < 11; i++) {
+        update(*state, &page, ",\"append\":\"x\"");
+    }
+    for (int i = 0; i < 10; i++) {
+        struct answer back = go(*state, "notebook_restore", about(&page, ""));
+        answer_free(&back);
+    }
+    expect_member(*state, &page, "", "metadata.word_count", "1");
+    struct answer more =
+        fails(*state, "notebook_restore", about(&page, ""), "TOOL_FAILED", 422);
+    assert_non_null(strstr(more.message, "which is the most in a row"));
+    answer_free(&more);
+}
+
 static void test_history_is_light(void **state)
 {
     struct entry page = make(*state, "pages", "\"title\":\"T\",\"content\":\"\"");
@@ -238,6 +325,8 @@ int main(void)
         WITH(test_versions),         WITH(test_diff_in_parts),
         WITH(test_restore),          WITH_SQLITE(test_delete_and_back),
         WITH(test_history_is_light), WITH(test_history_with_gaps),
+        WITH_SQLITE(test_take_back), WITH(test_take_back_anothers),
+        WITH(test_take_back_ten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

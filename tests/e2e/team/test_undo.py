@@ -177,6 +177,62 @@ def test_rename_delete_and_write_at_once(team):
         assert team.text(name) == ("text\nmore" if answers[3].status_code == 200 else "text")
 
 
+# ---- entries ----
+
+
+def page(team, *texts, agent="ann"):
+    entry = team.ok(agent, "notebook_create", collection="pages", title="T", content=texts[0])["notebook_id"]
+    for text in texts[1:]:
+        team.ok(agent, "notebook_update", notebook_id=entry, content=text)
+    return entry
+
+
+def content(team, entry):
+    return team.ok("reader", "notebook_read", notebook_id=entry)["content"]
+
+
+def test_an_entry_is_taken_back(team):
+    entry = page(team, "one", "two", "three")
+    back = team.ok("ann", "notebook_restore", notebook_id="t")
+    assert (back["notebook_id"], back["status"], back["version"], back["restored_from"]) == (entry, "restored", 4, 2)
+    assert content(team, entry) == "two"
+    team.ok("bob", "notebook_update", notebook_id=entry, append="bob's")
+    refused = team.fails(409, "ann", "notebook_restore", notebook_id=entry)
+    assert refused["code"] == "CONFLICT" and refused["details"]["changed_by"] == "bob" and "version" in refused["message"]
+    team.ok("bob", "notebook_restore", notebook_id=entry)
+    assert content(team, entry) == "two"
+    team.ok("ann", "notebook_delete", notebook_id=entry)
+    assert team.ok("ann", "notebook_restore", notebook_id=entry)["restored_from"] == 6
+    assert content(team, entry) == "two"
+
+
+def test_entries_are_taken_back_at_once(team):
+    """Each agent appends and takes back: what is left is what was written and not taken back, and one deletion is undone once."""
+    entry = page(team, "first")
+
+    def work(number):
+        agent, kept = f"w{number}", []
+        for step in range(STEPS):
+            if step % 3 == 2:
+                answer = team.answer(agent, "notebook_restore", {"notebook_id": entry})
+                assert answer.status_code in (200, 404, 409, 422), answer.text
+                if answer.status_code == 200:
+                    kept.pop()
+            else:
+                team.ok(agent, "notebook_update", notebook_id=entry, append=f"{agent}-{step}")
+                kept.append(f"{agent}-{step}")
+        return kept
+
+    kept = at_once(work)
+    lines = content(team, entry).split("\n")
+    assert lines[0] == "first" and sorted(lines[1:]) == sorted(itertools.chain(*kept))
+    team.ok("ann", "notebook_update", notebook_id=entry, content="last")
+    team.ok("ann", "notebook_delete", notebook_id=entry)
+    answers = at_once(lambda _: team.answer("ann", "notebook_restore", {"notebook_id": entry}))
+    assert sorted(answer.status_code for answer in answers)[0] == 200
+    assert all(answer.status_code in (200, 409) for answer in answers), [answer.text for answer in answers]
+
+
 # ---- finding ----
 
 
