@@ -138,7 +138,7 @@ static uint64_t mongo_last_seq(void *self)
 static const struct ng_documents mongo_documents = {
     .name = "mongo",
     .version = NOTEGATE_VERSION,
-    .flags = NG_DOCUMENTS_SHARED,
+    .flags = NG_DOCUMENTS_SHARED | NG_DOCUMENTS_ONLY_DELETED,
     .options = mongo_options,
     .option_count = NG_COUNT(mongo_options),
     .open = mongo_open,

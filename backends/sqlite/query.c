@@ -13,6 +13,15 @@
 
 #define NO_TERM SIZE_MAX
 
+/* Which documents a query is about, see add_deleted(). */
+static int query_deleted(const struct ng_query *query)
+{
+    if (NG_HAS(query, only_deleted) && query->only_deleted) {
+        return 1;
+    }
+    return query->with_deleted ? -1 : 0;
+}
+
 struct plan {
     const struct db_collection *collection;
     const struct ng_query *query;
@@ -132,7 +141,7 @@ static int64_t count_term(struct conn *conn, const struct plan *plan,
         shelves_add(&sql, &plan->shelves);
         if (strcmp(index, "docs_key") !=
             0) { /* the index of values has deleted documents, too */
-            add_deleted(&sql, plan->query->with_deleted ? -1 : 0);
+            add_deleted(&sql, query_deleted(plan->query));
         }
         sql_add(&sql, " AND ");
         term_add_column(&sql, subject, term);
@@ -150,8 +159,10 @@ static int find_lead(struct conn *conn, struct plan *plan)
         const struct ng_term *term = &plan->query->terms[i];
         struct subject subject;
         bool order = term->op != NG_TERM_EQ && term->op != NG_TERM_IN;
+        /* Deleted documents have no values. */
         if (term->op == NG_TERM_NE ||
             !term_subject(plan->collection, term->field, order, &subject) ||
+            (subject.field != NULL && query_deleted(plan->query) == 1) ||
             (subject.field == NULL && column_index(subject.column) == NULL)) {
             continue;
         }
@@ -184,7 +195,7 @@ static void choose(struct plan *plan)
     }
     plan->lead = NO_TERM;
     plan->docs_index = NULL;
-    plan->by_value = plan->sort.field != NULL && !plan->query->with_deleted;
+    plan->by_value = plan->sort.field != NULL && query_deleted(plan->query) == 0;
 }
 
 /* The index of docs that leads if none of values does. NULL: sqlite decides. */
@@ -264,26 +275,25 @@ static void add_branch(struct sql *sql, const struct plan *plan, const struct sh
 
 static void add_branches(struct sql *sql, const struct plan *plan, bool with_order)
 {
-    bool both = plan->query->with_deleted && plan->lead == NO_TERM;
+    int deleted = query_deleted(plan->query);
+    bool both = deleted == -1 && plan->lead == NO_TERM;
     size_t branches = plan->shelves.count * (both ? 2 : 1);
     if (branches > BRANCHES_MAX || !with_order) {
-        add_branch(sql, plan, &plan->shelves, both ? -1 : 0, with_order);
+        add_branch(sql, plan, &plan->shelves, deleted, with_order);
         return;
     }
     for (size_t i = 0; i < branches; i++) {
         struct shelves one = {.ids = &plan->shelves.ids[both ? i / 2 : i], .count = 1};
         sql_add(sql, i > 0 ? " UNION ALL " : "");
-        add_branch(sql, plan, &one, both ? (int)(i % 2) : 0, with_order);
+        add_branch(sql, plan, &one, both ? (int)(i % 2) : deleted, with_order);
     }
 }
 
 /* The number of documents that its conditions choose from. */
 static int64_t plan_documents(const struct plan *plan)
 {
-    if (plan->query->with_deleted) {
-        return plan->shelves.live + plan->shelves.dead;
-    }
-    return plan->shelves.live;
+    int deleted = query_deleted(plan->query);
+    return (deleted != 1 ? plan->shelves.live : 0) + (deleted != 0 ? plan->shelves.dead : 0);
 }
 
 static int count_total(struct conn *conn, const struct plan *plan, uint64_t *ret)

@@ -268,6 +268,7 @@ static const struct ng_option sqlite_options[] = {
 static const struct ng_documents sqlite_documents = {
     .name = "sqlite",
     .version = NOTEGATE_VERSION,
+    .flags = NG_DOCUMENTS_ONLY_DELETED,
     .options = sqlite_options,
     .option_count = NG_COUNT(sqlite_options),
     .open = sqlite_open,

@@ -31,6 +31,7 @@ int host_query(struct ng_call *pub, const struct ng_query *query, ng_row_fn *row
     if (rc != NG_OK) {
         return rc;
     }
+    mine.with_deleted = mine.with_deleted || mine.only_deleted;
     return store_query(call->gateway->store, call, &mine, row, user, ret_total);
 }
 

@@ -295,6 +295,10 @@ static int store_check_query(struct store *store, struct call *call,
         return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
                          (int)query->collection.len, query->collection.data);
     }
+    if (query->only_deleted && (store->backend->flags & NG_DOCUMENTS_ONLY_DELETED) == 0) {
+        return call_fail(call, NG_EUNAVAILABLE, "the backend %s cannot list deleted documents",
+                         store->backend->name);
+    }
     if (query->term_count > NG_TERMS_MAX) {
         return call_fail(call, NG_EINVAL, "a query has %zu conditions, it may have %d",
                          query->term_count, NG_TERMS_MAX);

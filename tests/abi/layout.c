@@ -123,6 +123,9 @@ AT(ng_query, moment, 112);
 SIZE(ng_query, 120);
 PAD(ng_query, descending, 7);
 PAD(ng_query, want_total, 1);
+AT(ng_query, only_deleted, 120);
+SIZE(ng_query, 128);
+PAD(ng_query, only_deleted, 7);
 
 AT(ng_search, size, 0);
 AT(ng_search, query, 8);
@@ -749,6 +752,7 @@ VALUE(NG_RECORD_ANSWER, 3);
 VALUE(NG_RECORD_SEQ, 4);
 VALUE(NG_DOCUMENTS_SHARED, 1);
 VALUE(NG_DOCUMENTS_MEMORY, 2);
+VALUE(NG_DOCUMENTS_ONLY_DELETED, 4);
 VALUE(NG_ENTRY_REFERENCE, 1);
 VALUE(NG_ENTRY_MEMORY, 2);
 VALUE(NG_ENTRY_FORGET, 3);

@@ -225,6 +225,61 @@ static void test_pages(void **state)
     expect_ids(f, query, "", 0);
 }
 
+static void test_only_deleted(void **state)
+{
+    struct fixture *f = *state;
+    fixture_needs((f->docs->flags & NG_DOCUMENTS_ONLY_DELETED) != 0, "ng_query.only_deleted");
+    fill(f);
+    struct ng_query query = documents_query();
+    query.only_deleted = true;
+    expect_ids(f, query, "t9", 1);
+    query.with_deleted = true;
+    expect_ids(f, query, "t9", 1);
+    static const char *const gone[] = {"t3", "t0", "t6"};
+    for (size_t i = 0; i < NG_COUNT(gone); i++) {
+        struct change change = {.id = ng_str_of(gone[i]),
+                                .base = 1,
+                                .deleted = true,
+                                .agent = i < 2 ? "ann" : "bob",
+                                .time_ms = 3000000 + (int64_t)i};
+        change.before_text = ng_str_of("words of it");
+        assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+    }
+    expect_ids(f, query, "t0 t3 t6 t9", 4);
+    query.sort = ng_str_of("updated");
+    query.descending = true;
+    query.limit = 2; /* t9 was deleted now */
+    expect_ids(f, query, "t9 t6", 4);
+    query.offset = 1;
+    expect_ids(f, query, "t6 t0", 4);
+    query.offset = 0;
+    query.limit = 0;
+    expect_ids(f, query, "", 4);
+    query.limit = 10;
+    /* Built-in fields hold for them, too; they have no values of declared ones. */
+    struct ng_term terms[] = {term_number("updated", NG_TERM_GE, 3000001),
+                              term_text("author", NG_TERM_EQ, "ann")};
+    query.terms = terms;
+    query.term_count = 1;
+    expect_ids(f, query, "t9 t6 t0", 3);
+    query.term_count = 2;
+    expect_ids(f, query, "t0", 1);
+    terms[0] = term_text("tag", NG_TERM_EQ, "even");
+    query.term_count = 1;
+    expect_ids(f, query, "", 0);
+    terms[0] = term_text("id", NG_TERM_PREFIX, "t");
+    query.space = str_make(NULL, 0);
+    const struct ng_str spaces[] = {ng_str_of("other"), ng_str_of("team")};
+    query.spaces = spaces;
+    query.space_count = 2;
+    expect_ids(f, query, "t9 t6 t0 t3", 4);
+    /* One that is created again is none of them. */
+    struct change back = {.id = ng_str_of("t0"), .base = 2, .text = ng_str_of("back")};
+    assert_int_equal(fixture_commit(f, &back, 1, NULL, NULL, NULL), NG_OK);
+    expect_ids(f, query, "t9 t6 t3", 3);
+    expect_clean(f);
+}
+
 static void test_text_on_demand(void **state)
 {
     struct fixture *f = *state;
@@ -477,17 +532,10 @@ static void test_search_rank(void **state)
 int documents_query_contract(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_terms),
-        TEST(test_bad_terms),
-        TEST(test_sorts),
-        TEST(test_pages),
-        TEST(test_text_on_demand),
-        TEST(test_values_change),
-        TEST(test_bare_declaration),
-        TEST(test_search),
-        TEST(test_search_follows),
-        TEST(test_search_rank),
-        TEST(test_search_any),
+        TEST(test_terms),          TEST(test_bad_terms),        TEST(test_sorts),
+        TEST(test_pages),          TEST(test_only_deleted),     TEST(test_text_on_demand),
+        TEST(test_values_change),  TEST(test_bare_declaration), TEST(test_search),
+        TEST(test_search_follows), TEST(test_search_rank),      TEST(test_search_any),
         TEST(test_search_scripts),
     };
     return cmocka_run_group_tests_name("documents: queries", tests, NULL, NULL);

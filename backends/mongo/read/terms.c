@@ -122,7 +122,9 @@ bool terms_filter(const struct db_collection *collection, const struct ng_query 
         add_list(&part, query->spaces, query->space_count);
         (void)bson_append_document_end(ret, &part);
     }
-    if (query->with_deleted) {
+    if (NG_HAS(query, only_deleted) && query->only_deleted) {
+        bson_add(ret, "notegate.deleted:T, notegate.revision:{$gt:0}");
+    } else if (query->with_deleted) {
         bson_add(ret, "notegate.revision:{$gt:0}");
     } else {
         bson_add(ret, "notegate.deleted:F");

@@ -24,7 +24,7 @@
  * ng_batch; later and start_later of ng_host; notes of ng_plugin; is_guide of ng_prompt; rights
  * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE; collection of ng_file_undo; content of
  * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET; undo
- * of ng_host.
+ * of ng_host; only_deleted of ng_query; NG_DOCUMENTS_ONLY_DELETED.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

@@ -132,8 +132,9 @@ typedef int ng_record_fn(void *user, const struct ng_record *record);
 typedef void ng_finding_fn(void *user, const char *text);
 
 enum ng_documents_flags {
-    NG_DOCUMENTS_SHARED = 1, /* other gateways may write to it: the core does not cache */
-    NG_DOCUMENTS_MEMORY = 2  /* the data does not survive the process */
+    NG_DOCUMENTS_SHARED = 1,      /* other gateways may write to it: the core does not cache */
+    NG_DOCUMENTS_MEMORY = 2,      /* the data does not survive the process */
+    NG_DOCUMENTS_ONLY_DELETED = 4 /* knows ng_query.only_deleted: else such queries fail */
 };
 
 /* Called by a shared backend, from a thread of its own, when another gateway may have committed

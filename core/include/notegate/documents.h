@@ -153,6 +153,7 @@ struct ng_query {
      * and only for the call. NULL: no. A backend without moments leaves it as it is, and shows
      * the newest state. */
     uint64_t *moment;
+    bool only_deleted; /* only deleted documents; no term or order of a declared field */
 };
 
 /* Full-text search: finds documents with any of the words of `text`. Documents with more of the

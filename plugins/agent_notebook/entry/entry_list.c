@@ -24,6 +24,8 @@
 #define LIST_KEPT_MAX 100
 /* Filters of one query. */
 #define LIST_TERMS_MAX 4
+/* Versions that are looked at for the last one of a deleted entry. */
+#define LIST_VERSIONS_MAX 8
 /* Limits of an excerpt, in characters and bytes. */
 #define LIST_EXCERPT_CHARS 180
 #define LIST_EXCERPT_BYTES 200
@@ -39,12 +41,15 @@ struct list_hit {
     double score;
     struct ng_str json;          /* from the first pass, if kept */
     struct ng_str excerpt;       /* of a search */
-    const struct ng_value *body; /* after it was read */
+    const struct ng_value *body; /* after it was read; of a deleted entry: of `version` */
+    uint64_t revision, version;  /* version: the last one that a deleted entry has */
+    struct ng_str author;        /* of a deletion */
 };
 
 struct list {
     struct ng_call *call;
     bool by_rank;
+    bool deleted; /* deleted entries, that can be restored */
     struct ng_str text;
     struct ng_term terms[LIST_TERMS_MAX];
     size_t term_count;
@@ -80,9 +85,27 @@ static int list_term_tags(struct list *list)
     return rc;
 }
 
+/* A deletion keeps no members, and they are what these ask for. */
+static int list_filters_deleted(struct ng_call *call)
+{
+    static const char *const names[] = {"status", "created_by", "tags"};
+    for (size_t i = 0; i < NG_COUNT(names); i++) {
+        if (ng_has_arg(call, names[i])) {
+            return entry_invalid(call, call->host->format(call, "/%s", names[i]).data,
+                                 ng_str_of("nothing where `deleted` is true"),
+                                 ng_str_of("both"));
+        }
+    }
+    return NG_OK;
+}
+
 static int list_filters(struct list *list)
 {
     struct ng_call *call = list->call;
+    int rc = list->deleted ? list_filters_deleted(call) : NG_OK;
+    if (rc != NG_OK) {
+        return rc;
+    }
     struct ng_str since = ng_arg_text(call, "updated_since");
     int64_t ms = 0;
     if (ng_has_arg(call, "status")) {
@@ -122,8 +145,12 @@ static int list_row(void *user, const struct ng_doc *row)
         .updated_ms = row->updated_ms,
         .seq = row->seq,
         .score = row->score,
+        .revision = row->revision,
     };
-    if (list->keeps && !lives) {
+    if (list->deleted) {
+        hit->body = NULL;
+        hit->author = entry_join(list->call, &row->author, 1);
+    } else if (list->keeps && !lives) {
         hit->json = entry_join(list->call, &row->json, 1);
     }
     if (row->snippet.len > 0) {
@@ -150,6 +177,7 @@ static int list_query(struct list *list, unsigned collection, uint64_t offset, u
         .limit = (uint32_t)limit,
         .want_total = true,
         .moment = &list->moment,
+        .only_deleted = list->deleted,
     };
     struct ng_search search = {.size = sizeof(search),
                                .query = &query,
@@ -305,6 +333,48 @@ static int list_bodies(struct list *list, unsigned collection)
     return list->rc;
 }
 
+/* The newest version of an entry that is kept and not a deletion. */
+struct list_version {
+    struct list *list;
+    struct list_hit *hit;
+};
+
+static int list_version_row(void *user, const struct ng_doc *row)
+{
+    struct list_version *version = user;
+    if (row->deleted) {
+        return 0;
+    }
+    version->hit->version = row->revision;
+    version->list->rc = entry_row_body(version->list->call, row, &version->hit->body);
+    return 1;
+}
+
+/* Reads what deleted entries were. One without a version that is kept gets no body. */
+static int list_versions(struct list *list)
+{
+    const struct ng_host *host = list->call->host;
+    int rc = NG_OK;
+    for (size_t i = 0; i < list->count && rc == NG_OK && list->deleted; i++) {
+        struct list_hit *hit = &list->hits[i];
+        struct list_version version = {list, hit};
+        struct ng_key key = {ng_str_of(entry_collections[hit->collection]),
+                             list->call->caller->space, hit->id};
+        struct ng_range range = {.size = sizeof(range),
+                                 .from = 1,
+                                 .to = hit->revision - 1,
+                                 .limit = LIST_VERSIONS_MAX,
+                                 .with_body = true};
+        if (hit->revision > 1) {
+            rc = host->history(list->call, &key, &range, list_version_row, &version);
+        }
+        if (rc == NG_OK) {
+            rc = list->rc;
+        }
+    }
+    return rc;
+}
+
 static void list_copy_member(struct ng_call *call, struct ng_writer *writer,
                              const struct ng_value *object, const char *name)
 {
@@ -340,6 +410,11 @@ static void list_put_hit(struct list *list, struct ng_writer *writer,
         list_copy_member(call, writer, metadata, shown[i]);
     }
     host->json_end(writer);
+    if (list->deleted) {
+        entry_put_int(call, writer, "version", hit->version);
+        entry_put(call, writer, "deleted_at", entry_time(call, hit->updated_ms));
+        entry_put(call, writer, "deleted_by", entry_agent_of(call, hit->author));
+    }
     if (list->by_rank) {
         host->json_name(writer, "score");
         double rounded = (double)(int64_t)(hit->score * LIST_SCORE_UNIT + 0.5);
@@ -357,7 +432,7 @@ static int list_reply(struct list *list)
     host->json_name(writer, "results");
     host->json_array(writer);
     for (size_t i = 0; i < list->count; i++) {
-        if (list->hits[i].body != NULL) { /* otherwise it was deleted meanwhile */
+        if (list->hits[i].body != NULL) { /* otherwise deleted meanwhile, or not kept */
             list_put_hit(list, writer, &list->hits[i]);
         }
     }
@@ -385,6 +460,7 @@ static int list_run(struct ng_call *call, struct ng_str text)
     struct list list = {
         .call = call,
         .by_rank = !blank,
+        .deleted = call->host->json_type(ng_arg(call, "deleted")) == NG_TYPE_TRUE,
         .text = text,
         .offset = (uint64_t)ng_arg_int(call, "offset", 0),
         .limit = (uint64_t)ng_arg_int(call, "limit", LIST_LIMIT_DEFAULT),
@@ -396,8 +472,11 @@ static int list_run(struct ng_call *call, struct ng_str text)
     if (rc == NG_OK) {
         rc = list_parse(&list);
     }
-    for (unsigned i = 0; i < ENTRY_COLLECTIONS && rc == NG_OK; i++) {
+    for (unsigned i = 0; i < ENTRY_COLLECTIONS && rc == NG_OK && !list.deleted; i++) {
         rc = list_bodies(&list, i);
+    }
+    if (rc == NG_OK) {
+        rc = list_versions(&list);
     }
     if (rc != NG_OK) {
         return rc;

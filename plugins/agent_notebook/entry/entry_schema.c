@@ -170,7 +170,10 @@ const char entry_search_params[] = OBJECT "\"required\":[\"query\"],\"properties
 
 const char entry_list_params[] =
     OBJECT "\"properties\":{" COLLECTION_OF("Only this collection") "," LIMIT "," TAGS_OF(
-        "Only entries that have one of these tags") "," FILTERS "}}";
+        "Only entries that have one of these tags") "," FILTERS ","
+                                                    "\"deleted\":{\"type\":\"boolean\","
+                                                    "\"description\":\"Only deleted entries, "
+                                                    "that notebook_restore brings back\"}}}";
 
 const char entry_list_result[] = RESULT
     "\"results\",\"total\",\"offset\",\"has_more\",\"engine\"],\"properties\":{\"results\":{"
@@ -178,38 +181,40 @@ const char entry_list_result[] = RESULT
     "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":"
     "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING(
         "collectio"
-        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") "," METADATA ","
-                                                                             "\"score\":{"
-                                                                             "\"type\":"
-                                                                             "\"number\"}}}}"
-                                                                             "," INTEGER(
-                                                                                 "total") ","
-                                                                                          "\"at"
-                                                                                          "_lea"
-                                                                                          "st\""
-                                                                                          ":{"
-                                                                                          "\"ty"
-                                                                                          "pe\""
-                                                                                          ":\"b"
-                                                                                          "oole"
-                                                                                          "an\""
-                                                                                          ","
-                                                                                          "\"de"
-                                                                                          "scri"
-                                                                                          "ptio"
-                                                                                          "n\":"
-                                                                                          "\"Th"
-                                                                                          "ere "
-                                                                                          "are "
-                                                                                          "more"
-                                                                                          " hit"
-                                                                                          "s "
-                                                                                          "than"
-                                                                                          " tot"
-                                                                                          "al\""
-                                                                                          "}"
-                                                                                          "," INTEGER("offset") "," BOOLEAN(
-                                                                                              "has_more") "," STRING("engine") "}}";
+        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") "," STRING("delete"
+                                                                                        "d_by") "," TIME("deleted_at") "," INTEGER("version") "," METADATA
+                                                                                                                                              ","
+                                                                                                                                              "\"score\":{"
+                                                                                                                                              "\"type\":"
+                                                                                                                                              "\"number\"}}}}"
+                                                                                                                                              "," INTEGER(
+                                                                                                                                                  "total") ","
+                                                                                                                                                           "\"at"
+                                                                                                                                                           "_lea"
+                                                                                                                                                           "st\""
+                                                                                                                                                           ":{"
+                                                                                                                                                           "\"ty"
+                                                                                                                                                           "pe\""
+                                                                                                                                                           ":\"b"
+                                                                                                                                                           "oole"
+                                                                                                                                                           "an\""
+                                                                                                                                                           ","
+                                                                                                                                                           "\"de"
+                                                                                                                                                           "scri"
+                                                                                                                                                           "ptio"
+                                                                                                                                                           "n\":"
+                                                                                                                                                           "\"Th"
+                                                                                                                                                           "ere "
+                                                                                                                                                           "are "
+                                                                                                                                                           "more"
+                                                                                                                                                           " hit"
+                                                                                                                                                           "s "
+                                                                                                                                                           "than"
+                                                                                                                                                           " tot"
+                                                                                                                                                           "al\""
+                                                                                                                                                           "}"
+                                                                                                                                                           "," INTEGER("offset") "," BOOLEAN(
+                                                                                                                                                               "has_more") "," STRING("engine") "}}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE "}}";
@@ -254,7 +259,7 @@ const char entry_diff_result[] =
            "\"changed\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}}}";
 
 const char entry_restore_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"version\"],\"properties\":{" ID "," WHERE
+    "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE
     ",\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"The version to bring "
     "back; without it your own last change is taken back\"}}}";
 

@@ -82,7 +82,7 @@ CALLS = {
                         {"collection": "pages", "notebook_id": "{page}", "edits": [{"old_str": "text", "new_str": "text"}]},
                         {"collection": "pages", "notebook_id": "{page}", "section": "Part", "content": "x"},
                         {"notebook_id": "{page}", "section": "Part", "append": "x"}],
-    "notebook_search": [{"query": "text", "collection": "pages", "tags": ["a"]}], "notebook_list": [{"collection": "pages"}],
+    "notebook_search": [{"query": "text", "collection": "pages", "tags": ["a"]}], "notebook_list": [{"collection": "pages"}, {"deleted": True}],
     "notebook_delete": [{"collection": "pages", "notebook_id": "{page}"}], "notebook_history": [{"collection": "pages", "notebook_id": "{page}"}],
     "notebook_diff": [{"collection": "pages", "notebook_id": "{page}", "from": 1, "to": 1, "offset": 1, "max_bytes": 9}],
     "notebook_restore": [{"collection": "pages", "notebook_id": "{page}", "version": 1}, {"notebook_id": "{page}"}],

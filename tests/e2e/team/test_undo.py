@@ -233,6 +233,33 @@ def test_entries_are_taken_back_at_once(team):
     assert all(answer.status_code in (200, 409) for answer in answers), [answer.text for answer in answers]
 
 
+def test_deleted_entries_are_listed(team):
+    entries = [page(team, "text", f"text {number}") for number in range(5)]
+    code = team.ok("ann", "notebook_create", collection="code_snippets", title="Code", content="x")["notebook_id"]
+    assert team.ok("rea", "notebook_list", deleted=True)["results"] == []
+    for entry in [*entries[:4], code]:
+        team.ok("bob", "notebook_delete", notebook_id=entry)
+    gone = team.ok("rea", "notebook_list", deleted=True, limit=3)
+    assert (gone["total"], gone["has_more"]) == (5, True)
+    assert [row["notebook_id"] for row in gone["results"]] == [code, entries[3], entries[2]]
+    row = gone["results"][1]
+    assert (row["title"], row["summary"], row["version"], row["deleted_by"]) == ("T", "text 3", 2, "agent:bob")
+    assert row["deleted_at"] > row["metadata"]["updated_at"]
+    rest = team.ok("rea", "notebook_list", deleted=True, collection="pages", offset=2)
+    assert [row["notebook_id"] for row in rest["results"]] == [entries[1], entries[0]] and rest["total"] == 4
+    since = team.ok("rea", "notebook_list", deleted=True, updated_since=row["deleted_at"])
+    assert {row["notebook_id"] for row in since["results"]} >= {code, entries[3]} and since["total"] < 5
+    assert team.ok("rea", "notebook_list")["total"] == 1 and team.ok("rea", "notebook_list", deleted=False)["total"] == 1
+    for filters in ({"tags": ["a"]}, {"status": "draft"}, {"created_by": "ann"}):
+        answer = team.answer("rea", "notebook_list", {"deleted": True} | filters)
+        assert answer.status_code == 400 and answer.json()["code"] == "INVALID_INPUT", answer.text
+    # Each can be restored, by version or by whoever deleted it, and is then none of them.
+    team.ok("ann", "notebook_restore", notebook_id=entries[3], version=row["version"])
+    team.ok("bob", "notebook_restore", notebook_id=code, collection="code_snippets")
+    assert {row["notebook_id"] for row in team.ok("rea", "notebook_list", deleted=True)["results"]} == set(entries[:3])
+    assert content(team, entries[3]) == "text 3"
+
+
 # ---- finding ----
 
 

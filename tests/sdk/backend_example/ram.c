@@ -397,7 +397,7 @@ static int ram_answer(void *db, struct ng_call *call, struct ng_str scope,
 static const struct ng_documents ram_documents = {
     .name = "ram",
     .version = "1.0.0",
-    .flags = NG_DOCUMENTS_MEMORY,
+    .flags = NG_DOCUMENTS_MEMORY | NG_DOCUMENTS_ONLY_DELETED,
     .open = ram_open,
     .close = ram_close,
     .declare = ram_declare,

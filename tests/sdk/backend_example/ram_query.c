@@ -168,8 +168,10 @@ static bool matches(const struct ram *ram, const struct revision *revision,
     for (size_t i = 0; query->space.data == NULL && i < query->space_count && !seen; i++) {
         seen = same(key->space, query->spaces[i]); /* one may be named twice */
     }
-    seen = seen && same(key->collection, query->collection) &&
-           (query->with_deleted || !revision->doc.deleted);
+    bool only_deleted = NG_HAS(query, only_deleted) && query->only_deleted;
+    seen =
+        seen && same(key->collection, query->collection) &&
+        (only_deleted ? revision->doc.deleted : query->with_deleted || !revision->doc.deleted);
     for (size_t i = 0; i < query->term_count && seen; i++) {
         seen = term_holds(ram, revision, query, &query->terms[i]);
     }
