@@ -162,8 +162,15 @@ class Checks:
         self.expect(found == own, f"{agent}'s own {kind} is {found!r}, not {own!r}")
 
     def own_notebook(self, agent, own):
-        self.same(agent, "notebook", self.gateway.tool("notebook", {"mode": "read", "name": agent}).split("\n"), own["lines"])
-        self.revisions["notebooks", "shared", agent] = own["revision"]
+        """Under its last name alone, unless it is deleted."""
+        listed = self.gateway.tool("notebook", {"mode": "list"}).split("\n")
+        there = [name for name in own["revisions"] if any(line.startswith(f"- {name}: ") for line in listed)]
+        self.same(agent, "notebook's names", there, [] if own["deleted"] else [own["name"]])
+        if not own["deleted"]:
+            text = self.gateway.tool("notebook", {"mode": "read", "name": own["name"]})
+            self.same(agent, "notebook", text.split("\n"), own["lines"])
+        for name, revision in own["revisions"].items():
+            self.revisions["notebooks", "shared", name] = revision
 
     def own_page(self, agent, own):
         where = {"collection": "pages", "notebook_id": own["id"]}

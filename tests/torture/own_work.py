@@ -9,6 +9,9 @@ import os
 import re
 
 
+UNDOS = 10  # in a row
+
+
 class Own:
     """One document: the model of it, and the next write. `step` gives (tool, arguments), `done` takes the answer."""
     space = "shared"
@@ -42,16 +45,59 @@ class Own:
 
 
 class OwnNotebook(Own):
+    """Also renamed, deleted and taken back: `undo` is what an undo brings back, newest last: the lines, and the name before a rename."""
     kind = "notebook"
 
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.name, self.renames, self.deleted = self.agent, 0, False
+        self.revisions = {}
+        self.undo, self.undone = [], 0
+
+    def step(self, token):
+        draw = self.rng.random()
+        self.next, self.next_name, self.next_deleted = self.lines, self.name, False
+        self.next_undo, self.next_undone = self.undo, 0
+        self.changed = [self.name]
+        if self.deleted:
+            self.next_undone = 1
+            return "notebook", {"mode": "undo", "name": self.name}
+        if self.made and draw < 0.15 and self.undo and self.undone < UNDOS:
+            self.next, self.next_name = self.undo[-1]
+            self.next_undo, self.next_undone = self.undo[:-1], self.undone + 1
+            self.changed = [self.name, self.next_name] if self.next_name != self.name else [self.name]
+            return "notebook", {"mode": "undo", "name": self.name}
+        if self.made and draw < 0.2:
+            self.next_deleted = True
+            return "notebook", {"mode": "delete", "name": self.name, **self.expected()}
+        if self.made and draw < 0.27:
+            self.renames += 1
+            self.next_name = f"{self.agent}-{self.renames}"
+            self.next_undo = [*self.undo, (self.lines, self.name)]
+            self.changed = [self.name, self.next_name]
+            return "notebook", {"mode": "rename", "name": self.name, "newName": self.next_name, **self.expected()}
+        self.next_undo = [*self.undo, (self.lines, self.name)] if self.made else []
+        return super().step(token)
+
     def create(self):
-        return "notebook", {"mode": "create", "name": self.agent, "newStr": "begin"}
+        return "notebook", {"mode": "create", "name": self.name, "newStr": "begin"}
 
     def append(self, token):
-        return "notebook", {"mode": "write", "name": self.agent, "newStr": token, **self.expected()}
+        return "notebook", {"mode": "write", "name": self.name, "newStr": token, **self.expected()}
 
     def replace(self, old, token):
-        return "notebook", {"mode": "write", "name": self.agent, "oldStr": old, "newStr": token, **self.expected()}
+        return "notebook", {"mode": "write", "name": self.name, "oldStr": old, "newStr": token, **self.expected()}
+
+    def done(self, result, revision):
+        for name in self.changed:
+            self.revisions[name] = self.revisions.get(name, 0) + 1
+        wanted = 0 if self.next_deleted else self.revisions[self.next_name]
+        self.made, self.lines, self.name, self.deleted = True, self.next, self.next_name, self.next_deleted
+        self.undo, self.undone, self.revision = self.next_undo, self.next_undone, self.revisions[self.next_name]
+        return None if revision == wanted else f"revision {revision}, not {wanted}"
+
+    def state(self):
+        return {**super().state(), "name": self.name, "deleted": self.deleted, "revisions": self.revisions}
 
 
 class OwnPage(Own):
@@ -62,12 +108,17 @@ class OwnPage(Own):
         self.id = None
         self.deleted = False
         self.versions = {}
+        self.former = None  # the lines before the last write, where that is the last change
 
     def where(self, **more):
         return {"collection": "pages", "notebook_id": self.id, **more}
 
     def step(self, token):
-        self.next_deleted = False
+        self.next_deleted, self.next_former = False, None
+        back = self.lines if self.deleted else self.former
+        if back is not None and self.rng.random() < (0.5 if self.deleted else 0.1):
+            self.next = back
+            return "notebook_restore", self.where()
         if self.deleted:
             version = self.rng.choice(list(self.versions))
             self.next = self.versions[version]
@@ -75,6 +126,7 @@ class OwnPage(Own):
         if self.made and self.rng.random() < 0.1:
             self.next, self.next_deleted = self.lines, True
             return "notebook_delete", self.where()
+        self.next_former = self.lines if self.made else None
         return super().step(token)
 
     def create(self):
@@ -88,7 +140,7 @@ class OwnPage(Own):
 
     def done(self, result, revision):
         self.id = result["notebook_id"]
-        self.deleted = self.next_deleted
+        self.deleted, self.former = self.next_deleted, self.next_former
         # A deleted document reports revision 0; its history continues.
         revision = self.revision + 1 if self.deleted and revision == 0 else revision
         wrong = super().done(result, revision)
