@@ -19,9 +19,10 @@
  *       links in front matter
  *       kind: 'inline', 'reference', 'wiki', 'auto'; key: what to look up in `names`; NULL
  * where it leads out of every notebook (an address) or is only an #anchor. Files that are no
- * notes are in no table: see notes_tree_stat() before calling such a link broken names(note,
- * key, kind)   kind: 'path' for inline and reference links (NFC path, with and without .md);
- * for wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix'
+ * notes are in no table: see notes_tree_stat() before calling such a link broken
+ *   images(note, target, kind, key)   pictures and embedded pictures, as links
+ *   names(note, key, kind)   kind: 'path' for inline and reference links (NFC path, with and
+ * without .md); for wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix'
  * (the end of a path), 'title', 'alias' grams        FTS5 over (title, body), folded, by
  * trigrams; rowid = note terms        FTS5 over (title, body), folded, by words; rowid = note.
  * Neither has positions vocab(id, word, letters, stem)   every word that is or was in a note;

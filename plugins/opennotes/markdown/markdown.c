@@ -54,13 +54,61 @@ static uint32_t line_at(struct reader *reader, size_t at)
     return notes_blocks_line(&reader->blocks, reader->row);
 }
 
-/* ---- comments that span blocks ---- */
-
 static size_t row_start(const struct reader *reader, uint32_t row)
 {
     const struct notes_lines *lines = &reader->blocks.lines;
     return row <= lines->count ? lines->starts[row - 1] : reader->text.len;
 }
+
+static bool ends_row(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+static struct ng_str without_end(struct ng_str row)
+{
+    while (row.len > 0 && notes_is_space(row.data[row.len - 1])) {
+        row.len--;
+    }
+    return row;
+}
+
+/* The place in the whole text of a part of the leaf's text. A row of the leaf is the end of its
+ * row in the text; of a heading that marks end, it is within. SIZE_MAX: not found. */
+static size_t place_of(struct reader *reader, struct ng_str part)
+{
+    struct ng_str text = reader->leaf->text;
+    size_t at = (size_t)(part.data - text.data);
+    size_t begin = at;
+    size_t end = at;
+    if (reader->leaf->kind == NOTES_LEAF_ROW) {
+        return (size_t)(part.data - reader->text.data);
+    }
+    (void)line_at(reader, at);
+    while (begin > 0 && !ends_row(text.data[begin - 1])) {
+        begin--;
+    }
+    while (end < text.len && !ends_row(text.data[end])) {
+        end++;
+    }
+    struct ng_str own = without_end(str_make(text.data + begin, end - begin));
+    size_t from = row_start(reader, reader->row);
+    struct ng_str row = without_end(
+        str_make(reader->text.data + from, row_start(reader, reader->row + 1) - from));
+    size_t found = 0;
+    if (own.len <= row.len &&
+        memcmp(row.data + row.len - own.len, own.data, own.len) == 0) {
+        found = row.len - own.len;
+    } else {
+        found = str_find(row, own, 0);
+    }
+    if (found == SIZE_MAX || at - begin + part.len > own.len) {
+        return SIZE_MAX;
+    }
+    return from + found + (at - begin);
+}
+
+/* ---- comments that span blocks ---- */
 
 /* A comment that this leaf does not end extends to the next "%%" of the text. */
 static bool begin_comment(void *user, size_t at)
@@ -120,21 +168,30 @@ static bool is_over_work(struct reader *reader, uint64_t bytes)
 static int report_link(void *user, const struct notes_scan_link *found)
 {
     struct reader *reader = user;
-    struct notes_link link = {.kind = found->kind, .target = found->target, .text = found->own};
+    struct notes_link link = {.kind = found->kind,
+                              .target = found->target,
+                              .text = found->own,
+                              .label = found->label,
+                              .at = SIZE_MAX,
+                              .end = SIZE_MAX};
+    int (*report)(void *user, const struct notes_link *link) = NULL;
     if (found->tag) {
         return report_tag(reader, found);
     }
     if (found->kind == NOTES_LINK_REFERENCE && is_over_work(reader, found->target.len)) {
         return 0;
     }
-    reader->stats.links++;
-    if (reader->events == NULL || reader->events->link == NULL) {
+    reader->stats.links += !found->image;
+    if (reader->events != NULL) {
+        report = found->image ? reader->events->image : reader->events->link;
+    }
+    if (report == NULL) {
         return 0;
     }
     buf_clear(&reader->link);
     buf_clear(&reader->target);
     if (found->kind == NOTES_LINK_INLINE) {
-        notes_target_clean(&reader->target, found->target);
+        (void)notes_markdown_target(&reader->target, found->target, SIZE_MAX);
         link.target = notes_buf_str(&reader->target);
     } else if (found->mail) {
         buf_add_c(&reader->target, "mailto:");
@@ -151,7 +208,12 @@ static int report_link(void *user, const struct notes_scan_link *found)
     link.target = utf8_cut(link.target, NOTES_MARKDOWN_TEXT_MAX);
     link.text = utf8_cut(link.text, NOTES_MARKDOWN_TEXT_MAX);
     link.line = line_at(reader, found->at);
-    return reader->events->link(reader->user, &link);
+    bool written = found->kind == NOTES_LINK_INLINE || found->kind == NOTES_LINK_WIKI;
+    if (written && found->target.len > 0) {
+        link.at = place_of(reader, found->target);
+        link.end = link.at == SIZE_MAX ? SIZE_MAX : link.at + found->target.len;
+    }
+    return report(reader->user, &link);
 }
 
 static int report_heading(struct reader *reader)
@@ -241,8 +303,8 @@ static int scan_row(struct reader *reader, const struct notes_leaf *leaf)
 static int read_leaf(void *user, const struct notes_leaf *leaf)
 {
     struct reader *reader = user;
-    if (leaf->kind == NOTES_LEAF_CODE) {
-        reader->stats.code_blocks++;
+    if (leaf->kind == NOTES_LEAF_CODE || leaf->kind == NOTES_LEAF_HTML) {
+        reader->stats.code_blocks += leaf->kind == NOTES_LEAF_CODE;
         return 0;
     }
     reader->leaf = leaf;
@@ -288,6 +350,7 @@ static void reader_init(struct reader *reader)
     buf_init(&reader->target, reader->text.len + 64);
     notes_scan_init(&reader->scan, &reader->blocks);
     reader->scan.found = report_link;
+    reader->scan.images = reader->events != NULL && reader->events->image != NULL;
     reader->scan.hides = begin_comment;
     reader->scan.user = reader;
 }
