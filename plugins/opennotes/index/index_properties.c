@@ -44,8 +44,7 @@ static int take_image(void *user, const struct notes_link *image)
 static int put_text(struct properties *properties, const struct notes_value *value,
                     struct ng_str text)
 {
-    static const struct notes_markdown_events events = {.link = take_link,
-                                                       .image = take_image};
+    static const struct notes_markdown_events events = {.link = take_link, .image = take_image};
     if (str_find(text, ng_str_of("[["), 0) == SIZE_MAX &&
         str_find(text, ng_str_of("]("), 0) == SIZE_MAX) {
         return NG_OK;

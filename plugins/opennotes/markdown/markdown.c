@@ -96,8 +96,7 @@ static size_t place_of(struct reader *reader, struct ng_str part)
     struct ng_str row = without_end(
         str_make(reader->text.data + from, row_start(reader, reader->row + 1) - from));
     size_t found = 0;
-    if (own.len <= row.len &&
-        memcmp(row.data + row.len - own.len, own.data, own.len) == 0) {
+    if (own.len <= row.len && memcmp(row.data + row.len - own.len, own.data, own.len) == 0) {
         found = row.len - own.len;
     } else {
         found = str_find(row, own, 0);

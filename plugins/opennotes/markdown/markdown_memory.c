@@ -186,7 +186,8 @@ struct ng_str notes_markdown_label(struct arena *arena, struct ng_str label)
 /* If several references have one label, the first one counts. false: out of memory. */
 static bool add(struct notes_keys *refs, const struct cmark_reference *found)
 {
-    struct ng_str label = notes_markdown_label(&refs->arena, ng_str_of((const char *)found->entry.label));
+    struct ng_str label =
+        notes_markdown_label(&refs->arena, ng_str_of((const char *)found->entry.label));
     if (label.data == NULL) {
         return false;
     }

@@ -21,8 +21,8 @@ struct notes_gathered {
 /* A text of front matter with links. */
 struct notes_gathered_value {
     enum notes_style style;
-    struct ng_str text; /* as YAML means it */
-    size_t at, end;     /* as it is written: bytes of the file */
+    struct ng_str text;  /* as YAML means it */
+    size_t at, end;      /* as it is written: bytes of the file */
     size_t first, count; /* its links */
 };
 

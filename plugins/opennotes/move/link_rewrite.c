@@ -212,8 +212,7 @@ static struct ng_str escaped(struct arena *arena, struct ng_str text, enum notes
 static int splice_value(struct rewrite *rewrite, const struct notes_gathered_value *value,
                         const struct value_links *links, bool *ret_found)
 {
-    struct ng_str written =
-        str_make(rewrite->text.data + value->at, value->end - value->at);
+    struct ng_str written = str_make(rewrite->text.data + value->at, value->end - value->at);
     size_t from = 0;
     *ret_found = true;
     for (size_t i = 0; i < links->count; i++) {
@@ -304,7 +303,10 @@ static bool is_meant(struct rewrite *rewrite, size_t number, const struct notes_
         return str_equal(key, plan->target.key);
     }
     size_t kept = old->target.len - plan->target.replaced;
-    return made->target.len == plan->target.path.len + kept &&
+    struct ng_str after = rewrite->use.after;
+    struct ng_str key = notes_link_key(rewrite->arena, after, true, made->target);
+    struct ng_str wanted = notes_link_key(rewrite->arena, after, true, plan->target.path);
+    return str_equal(key, wanted) && made->target.len == plan->target.path.len + kept &&
            str_starts(made->target, plan->target.path) &&
            memcmp(made->target.data + plan->target.path.len,
                   old->target.data + plan->target.replaced, kept) == 0;
@@ -401,8 +403,8 @@ static int plan_links(struct rewrite *rewrite)
     return NG_OK;
 }
 
-int notes_link_rewrite(struct arena *arena, const struct notes_move *move, struct ng_str path,
-                       struct ng_str bytes, struct notes_rewritten *ret)
+int notes_link_rewrite(struct arena *arena, const struct notes_link_move *move,
+                       struct ng_str path, struct ng_str bytes, struct notes_rewritten *ret)
 {
     struct rewrite rewrite = {.arena = arena, .bytes = bytes, .ret = ret};
     *ret = (struct notes_rewritten){.bytes = bytes};

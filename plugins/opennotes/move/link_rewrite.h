@@ -9,7 +9,7 @@ enum notes_when { NOTES_BEFORE, NOTES_AFTER };
 
 /* A move of a note or folder, as links see it. Paths are relative, in NFC. The functions give
  * texts that live as long as the move. */
-struct notes_move {
+struct notes_link_move {
     struct ng_str from, to;
     /* The path, at that time, of the note that a key leads to. {NULL, 0}: there is none. */
     struct ng_str (*leads)(void *user, enum notes_when when, bool wiki, struct ng_str key);
@@ -22,14 +22,14 @@ struct notes_move {
 };
 
 /* A path after the move. {NULL, 0}: out of memory. */
-struct ng_str notes_move_path(struct arena *arena, const struct notes_move *move,
+struct ng_str notes_move_path(struct arena *arena, const struct notes_link_move *move,
                               struct ng_str path);
 
 /* ---- link_target.c */
 
 /* A link of a note, for a move of which the note may be part. */
 struct notes_link_use {
-    const struct notes_move *move;
+    const struct notes_link_move *move;
     struct ng_str before, after; /* the note's path */
 };
 
@@ -49,8 +49,7 @@ struct notes_link_target {
 /* The target of a link after the move; `target`: as it is meant. */
 enum notes_link_change notes_link_retarget(struct arena *arena,
                                            const struct notes_link_use *use, bool wiki,
-                                           struct ng_str target,
-                                           struct notes_link_target *ret);
+                                           struct ng_str target, struct notes_link_target *ret);
 /* Appends the target in the form of the `written` one. `angle`: that stands in <>. */
 void notes_link_write(struct buf *out, const struct notes_link_target *target, bool wiki,
                       struct ng_str written, bool angle);
@@ -58,15 +57,15 @@ void notes_link_write(struct buf *out, const struct notes_link_target *target, b
 /* ---- link_rewrite.c */
 
 struct notes_rewritten {
-    struct ng_str bytes; /* in the arena; the same if nothing changes */
-    size_t links;        /* rewritten ones */
-    size_t line;         /* of a link that cannot be rewritten, */
+    struct ng_str bytes;  /* in the arena; the same if nothing changes */
+    size_t links;         /* rewritten ones */
+    size_t line;          /* of a link that cannot be rewritten, */
     struct ng_str target; /* and its target */
 };
 
 /* Rewrites a whole file, the note `path` before the move. All other bytes stay. NG_OK;
  * NG_EINVAL: a link cannot be rewritten; NG_EINTERNAL: out of memory. */
-int notes_link_rewrite(struct arena *arena, const struct notes_move *move, struct ng_str path,
-                       struct ng_str bytes, struct notes_rewritten *ret);
+int notes_link_rewrite(struct arena *arena, const struct notes_link_move *move,
+                       struct ng_str path, struct ng_str bytes, struct notes_rewritten *ret);
 
 #endif

@@ -8,7 +8,7 @@
 #include "link_rewrite.h"
 #include "tree/tree.h"
 
-struct ng_str notes_move_path(struct arena *arena, const struct notes_move *move,
+struct ng_str notes_move_path(struct arena *arena, const struct notes_link_move *move,
                               struct ng_str path)
 {
     struct ng_str from = move->from;
@@ -100,7 +100,7 @@ static enum notes_link_change retarget_wiki(struct arena *arena,
                                             const struct notes_link_use *use,
                                             struct ng_str target, struct notes_link_target *ret)
 {
-    const struct notes_move *move = use->move;
+    const struct notes_link_move *move = use->move;
     struct ng_str part = wiki_path(target);
     struct ng_str key = notes_link_key(arena, use->before, true, target);
     if (key.len == 0 || part.len == 0) {
@@ -129,7 +129,7 @@ static enum notes_link_change retarget_wiki(struct arena *arena,
 static struct ng_str wanted_path(struct arena *arena, const struct notes_link_use *use,
                                  struct ng_str key, bool *ret_note)
 {
-    const struct notes_move *move = use->move;
+    const struct notes_link_move *move = use->move;
     struct ng_str led = move->leads(move->user, NOTES_BEFORE, false, key);
     *ret_note = led.data != NULL;
     if (*ret_note) {
@@ -174,7 +174,7 @@ static enum notes_link_change retarget_path(struct arena *arena,
                                             const struct notes_link_use *use,
                                             struct ng_str target, struct notes_link_target *ret)
 {
-    const struct notes_move *move = use->move;
+    const struct notes_link_move *move = use->move;
     struct ng_str key = notes_link_key(arena, use->before, false, target);
     bool note = false;
     if (key.len == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* move_changes.c - finds the notes that a move changes: those with a link by a name that leads
- * elsewhere afterwards, those with links to files of a moved folder, and the moved ones. No note
- * is read for it. */
+ * elsewhere afterwards, those with links to files of a moved folder, and the moved ones. No
+ * note is read for it. */
 #include "move_changes.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "index/index.h"
 #include "index/index_link.h"
 
-static const char names_sql[] = "SELECT DISTINCT key, kind <> 'path' FROM names WHERE note = ?1";
+static const char names_sql[] =
+    "SELECT DISTINCT key, kind <> 'path' FROM names WHERE note = ?1";
 
 static const char links_sql[] =
     "SELECT note FROM links WHERE key = ?1 AND kind <> 'auto' AND (kind = 'wiki') = ?2";
@@ -72,7 +73,7 @@ static int add_note(struct changes *changes, int64_t id)
 
 static bool is_broken(struct notes_facts *facts, bool wiki, struct ng_str key)
 {
-    const struct notes_move *move = &facts->move;
+    const struct notes_link_move *move = &facts->move;
     return facts->removes && move->leads(move->user, NOTES_AFTER, wiki, key).data == NULL;
 }
 
@@ -114,8 +115,7 @@ static int take_old_names(struct changes *changes, struct notes_keys *seen, int6
         } else if (notes_keys_find(seen, name) == NULL) {
             bool added = notes_keys_add(seen, name) != NULL;
             key = str_make(name.data + 1, name.len - 1);
-            rc = added ? take_key(changes, wiki, key)
-                       : notes_fail_memory(changes->facts->call);
+            rc = added ? take_key(changes, wiki, key) : notes_fail_memory(changes->facts->call);
         }
     }
     return end_rows(changes, NAMES, rc, step);

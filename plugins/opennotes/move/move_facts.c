@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* move_facts.c - answers what links lead to, before and after a move. The index has the names of
- * before; those of the moved notes afterwards are added to them. */
+/* move_facts.c - answers what links lead to, before and after a move. The index has the names
+ * of before; those of the moved notes afterwards are added to them. */
 #include "move_facts.h"
 
 #include <stdlib.h>
@@ -224,10 +224,8 @@ static struct ng_str find_shortest(struct notes_facts *facts, struct ng_str path
         }
     }
     struct ng_str absolute = arena_printf(facts->arena, "/%.*s", (int)name.len, name.data);
-    if (absolute.data != NULL && leads_there(facts, absolute, path)) {
-        return absolute;
-    }
-    return ending ? STR_NONE : find_shortest(facts, path, true);
+    bool there = absolute.data != NULL && leads_there(facts, absolute, path);
+    return there ? absolute : STR_NONE;
 }
 
 static struct ng_str shortest(void *user, struct ng_str path, bool ending)
@@ -242,8 +240,11 @@ static struct ng_str shortest(void *user, struct ng_str path, bool ending)
     if (known != NULL) {
         return known->value;
     }
-    return answered(facts, 's', more, path,
-                    arena_copy(facts->arena, find_shortest(facts, path, ending)));
+    struct ng_str found = find_shortest(facts, path, ending);
+    if (found.data == NULL) { /* some names can be written in one form only */
+        found = find_shortest(facts, path, !ending);
+    }
+    return answered(facts, 's', more, path, arena_copy(facts->arena, found));
 }
 
 /* ---- files */
@@ -282,9 +283,8 @@ static int add_new_name(struct notes_facts *facts, struct ng_str key, bool wiki,
         asked = arena_copy(facts->arena, asked);
         names = asked.data != NULL ? notes_keys_add(&facts->names, asked) : NULL;
     }
-    if (names == NULL ||
-        !notes_grow(facts->arena, (void **)&facts->new_names, facts->new_count,
-                    &facts->new_room, sizeof(*facts->new_names))) {
+    if (names == NULL || !notes_grow(facts->arena, (void **)&facts->new_names, facts->new_count,
+                                     &facts->new_room, sizeof(*facts->new_names))) {
         return notes_fail_memory(facts->call);
     }
     facts->new_names[facts->new_count++] =
@@ -309,8 +309,7 @@ static int take_name(void *user, struct ng_str key, const char *kind)
     return add_new_name(naming->facts, key, wiki, naming->path, rank);
 }
 
-int notes_facts_add(struct notes_facts *facts, int64_t id, struct ng_str from,
-                    struct ng_str to)
+int notes_facts_add(struct notes_facts *facts, int64_t id, struct ng_str from, struct ng_str to)
 {
     struct naming naming = {facts, to};
     if (from.data == NULL || to.data == NULL ||
@@ -319,8 +318,7 @@ int notes_facts_add(struct notes_facts *facts, int64_t id, struct ng_str from,
         return notes_fail_memory(facts->call);
     }
     facts->moved[facts->moved_count++] = (struct notes_moved){id, from, to};
-    return facts->removes ? NG_OK
-                          : notes_link_names(facts->arena, to, take_name, &naming);
+    return facts->removes ? NG_OK : notes_link_names(facts->arena, to, take_name, &naming);
 }
 
 int notes_facts_name(struct notes_facts *facts, struct ng_str path, struct ng_str name,

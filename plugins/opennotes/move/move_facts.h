@@ -27,7 +27,7 @@ struct notes_fact {
 
 /* In call memory: functions of the save use it after the tool has returned. */
 struct notes_facts {
-    struct notes_move move;
+    struct notes_link_move move;
     struct ng_call *call;
     const struct notes_notebook *notebook;
     bool removes; /* afterwards nothing leads to the moved notes */
@@ -63,8 +63,8 @@ bool notes_facts_moves(const struct notes_facts *facts, int64_t id);
 /* Does a link with this key lead to another note afterwards? */
 bool notes_facts_differ(struct notes_facts *facts, bool wiki, struct ng_str key);
 
-/* Keeps the answers that were given so far. After this there are no others, and only the members
- * for this time may be used. */
+/* Keeps the answers that were given so far. After this there are no others, and only the
+ * members for this time may be used. */
 int notes_facts_keep(struct notes_facts *facts);
 void notes_facts_done(struct notes_facts *facts);
 

@@ -18,6 +18,8 @@
 /* Checks the relative path of a note that need not exist: *ret_path is its NFC form without
  * "./" and doubled slashes. NOTE_INVALID_PATH, PATH_TRAVERSAL. */
 int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
+/* The same for a folder. */
+int notes_write_folder(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* The file of a note as its name and its folders are on disk: they may exist in another Unicode
  * form of the path. *ret_exists: the note does so. (The file service finds one of exactly this
  * name, because it knows retried calls.) */

@@ -44,7 +44,7 @@ static const char *name_fault(struct ng_str name)
     return NULL;
 }
 
-int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+int notes_write_folder(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
 {
     int rc = notes_index_path(call, given, ret_path);
     if (rc != NG_OK) {
@@ -62,10 +62,16 @@ int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *r
         }
         at = end + 1;
     }
-    if (!str_ends(path, ".md")) {
-        return fail_path(call, path, "notes end in '.md'.");
+    return path.len > 0 ? NG_OK : fail_path(call, path, "it is empty.");
+}
+
+int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+{
+    int rc = notes_write_folder(call, given, ret_path);
+    if (rc == NG_OK && !str_ends(*ret_path, ".md")) {
+        rc = fail_path(call, *ret_path, "notes end in '.md'.");
     }
-    return NG_OK;
+    return rc;
 }
 
 /* The first `len` bytes of the path are a folder with its slash: finds its bytes on disk, if
