@@ -119,6 +119,23 @@ int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_
     return NG_OK;
 }
 
+/* The files of a group. */
+static void print_files(struct buf *out, const struct file_undo *undo)
+{
+    const struct ng_value *file = undo->files != NULL ? undo->files->first : NULL;
+    size_t count = 0;
+    (void)buf_add_c(out, ",\"files\":[");
+    for (; file != NULL; file = file->next) {
+        (void)buf_add_c(out, count++ > 0 ? "," : "");
+        (void)buf_add_json(out, file->text);
+    }
+    for (size_t i = 0; undo->files == NULL && i < undo->listed_count; i++) {
+        (void)buf_add_c(out, i > 0 ? "," : "");
+        (void)buf_add_json(out, undo->listed[i]);
+    }
+    (void)buf_add_char(out, ']');
+}
+
 int files_undo_print(struct buf *out, const struct file_undo *undo)
 {
     (void)buf_printf(out,
@@ -131,6 +148,13 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
     if (undo->former.len > 0) {
         (void)buf_add_c(out, ",\"former\":");
         (void)buf_add_json(out, undo->former);
+    }
+    if (undo->group.len > 0) {
+        (void)buf_add_c(out, ",\"group\":");
+        (void)buf_add_json(out, undo->group);
+    }
+    if (undo->files != NULL || undo->listed_count > 0) {
+        print_files(out, undo);
     }
     if (undo->agent.len > 0) {
         (void)buf_printf(out, ",\"time\":%lld,\"agent\":", (long long)undo->time_ms);
@@ -182,6 +206,8 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
         ret->former = former->text;
     }
     ret->agent = json_get_text(value, "agent");
+    ret->group = json_get_text(value, "group");
+    ret->files = json_get(value, "files");
     (void)json_integer(json_get(value, "time"), &ret->time_ms);
     ret->inserted = str_make(text->len > 0 ? text->data : "", (size_t)bytes);
     if (bytes > 0) {

@@ -133,9 +133,8 @@ static void recovery_close(struct recovery *recovery, int rc)
     files_place_done(&recovery->place);
 }
 
-/* *ret_done: the save took place. */
-static int recover_one_place(struct files *files, struct call *call,
-                             const struct file_record *record, bool *ret_done)
+int files_recover_place(struct files *files, struct call *call,
+                        const struct file_record *record, bool *ret_done)
 {
     struct recovery recovery;
     int rc = recovery_open(files, call, record, record->real, &recovery);
@@ -244,10 +243,15 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
         return rc;
     }
     record.intents = space;
-    if (record.to.len > 0) {
+    if (record.group != NULL) {
+        rc = files_group_recover(files, call, &record, &done);
+        if (rc == NG_OK && done) {
+            rc = files_group_complete(files, call, &record);
+        }
+    } else if (record.to.len > 0) {
         rc = recover_move(files, call, &record, &done);
     } else {
-        rc = recover_one_place(files, call, &record, &done);
+        rc = files_recover_place(files, call, &record, &done);
     }
     if (rc != NG_OK) {
         hide_other_path(call, &record, rc);

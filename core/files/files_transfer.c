@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_transfer.c - copies and moves inside the roots; never replaces a file. */
+/* files_transfer.c - copies and moves inside the roots; never replaces a file. What changes
+ * with a move is its group: files_group.c. */
 #include <errno.h>
 
 #include "core/base/minmax.h"
@@ -14,9 +15,11 @@ static int transfer_resolve(struct file_op *op, struct file_place *from, struct 
     if (rc != NG_OK) {
         return rc;
     }
-    if (files_place_type(from) != NG_FILE_REGULAR) {
+    bool folder = op->transfer.folder && files_place_type(from) == NG_FILE_DIRECTORY;
+    if (files_place_type(from) != NG_FILE_REGULAR && !folder) {
         return files_fail_type(call, from);
     }
+    op->grouped = folder || op->transfer.edit_count > 0;
     rc = files_resolve(op->files, call, op->transfer.to, to);
     if (rc == NG_OK && (to->exists || to->dangling)) {
         rc = files_fail_exists(call, op->transfer.to, op->transfer.exists_code,
@@ -33,6 +36,9 @@ static int transfer_reply(struct file_op *op)
     struct ng_file now = op->present;
     now.path = op->transfer.to;
     now.real = op->target.real;
+    if (now.revision.data != NULL) {
+        now.revision = ng_str_of(op->record.after);
+    }
     now.space = op->transfer.keep ? op->record.space : op->record.to_space;
     if (op->transfer.replied == NULL) {
         return NG_OK;
@@ -70,19 +76,40 @@ static void transfer_plan(struct file_op *op)
     record->to_space = to_space;
 }
 
-static int transfer_locked(struct file_op *op)
+/* Are the locks still those of what the paths lead to? */
+static int transfer_is_locked(struct file_op *op, bool *ret_same)
 {
-    bool again = false;
-    int rc = transfer_resolve(op, &op->place, &op->target);
-    if (rc != NG_OK) {
-        return rc;
+    if (op->grouped) {
+        return files_group_is_locked(op, ret_same);
     }
     struct ng_str names[2];
     files_op_sort(op->place.real, op->target.real, names);
-    if (!str_equal(names[0], op->lock_names[0]) || !str_equal(names[1], op->lock_names[1])) {
+    *ret_same = op->lock_count == 2 && str_equal(names[0], op->lock_names[0]) &&
+                str_equal(names[1], op->lock_names[1]);
+    return NG_OK;
+}
+
+static int transfer_locked(struct file_op *op)
+{
+    bool again = false;
+    bool same = false;
+    int rc = transfer_resolve(op, &op->place, &op->target);
+    if (rc == NG_OK) {
+        rc = transfer_is_locked(op, &same);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!same) {
         return files_op_restart(op);
     }
-    rc = files_op_read(op, false, 0, &again);
+    if (files_place_type(&op->place) == NG_FILE_REGULAR) {
+        rc = files_op_read(op, false, 0, &again);
+    } else {
+        files_describe(&op->place, &op->present);
+        files_mark(&op->place.st, op->record.mark);
+        op->record.before[0] = '\0';
+    }
     if (rc == NG_OK && again) {
         return files_op_again(op);
     }
@@ -93,7 +120,10 @@ static int transfer_locked(struct file_op *op)
         return rc;
     }
     transfer_plan(op);
-    rc = transfer_reply(op);
+    rc = op->grouped ? files_group_plan(op) : NG_OK;
+    if (rc == NG_OK) {
+        rc = transfer_reply(op);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -125,11 +155,16 @@ static int transfer_begin(struct file_op *op)
     }
     if (rc != NG_OK && op->call->idempotency != NULL && changed.data != NULL) {
         /* An earlier attempt of this call may have moved it. */
+        op->lock_names = op->lock_pair;
         op->lock_names[0] = changed;
         op->lock_count = 1;
         op->locked = transfer_refused;
         rc = NG_OK;
+    } else if (rc == NG_OK && op->grouped) {
+        op->locked = transfer_locked;
+        rc = files_group_locks(op, &from, &to);
     } else if (rc == NG_OK) {
+        op->lock_names = op->lock_pair;
         files_op_sort(from.real, to.real, op->lock_names);
         op->lock_count = 2;
         op->locked = transfer_locked;
@@ -151,5 +186,14 @@ int files_transfer(struct files *files, struct call *call,
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
+    struct ng_str *paths = arena_alloc(&call->arena, transfer->edit_count * sizeof(*paths));
+    if (paths == NULL) {
+        return call_no_memory(call);
+    }
+    for (size_t i = 0; i < transfer->edit_count; i++) {
+        paths[i] = transfer->edits[i].path;
+    }
+    op->group_paths = paths;
+    op->group_path_count = transfer->edit_count;
     return files_op_start(op, transfer_begin, transfer_locked);
 }

@@ -19,21 +19,19 @@ static int fail_no_history(struct file_op *op)
                      (int)op->undo.path.len, op->undo.path.data);
 }
 
-static int fail_changed(struct file_op *op)
+int files_undo_changed(struct file_op *op, struct ng_str path, const char *now)
 {
-    struct ng_str path = op->undo.path;
-    (void)files_fail_revision(op->call, path, op->record.before);
+    (void)files_fail_revision(op->call, path, now);
     return call_fail(op->call, NG_ECONFLICT,
                      "Another program changed the file %.*s after its last edit. Nothing was "
                      "undone; view the file and edit it instead.",
                      (int)path.len, path.data);
 }
 
-/* The last step is of another agent: undo takes back the caller's own changes. */
-static int check_author(struct file_op *op, const struct file_undo *last)
+/* Undo takes back the caller's own changes. */
+int files_undo_author(struct file_op *op, const struct file_undo *last, struct ng_str path)
 {
     struct call *call = op->call;
-    struct ng_str path = op->undo.path;
     char time[RFC3339_SIZE];
     if (last->agent.len == 0 || str_equal(last->agent, call->caller.agent)) {
         return NG_OK;
@@ -55,7 +53,7 @@ static int check_author(struct file_op *op, const struct file_undo *last)
     return rc;
 }
 
-static int undo_reply(struct file_op *op)
+int files_undo_reply(struct file_op *op)
 {
     struct ng_file now = op->present;
     enum ng_undo_kind kind = NG_UNDO_EDIT;
@@ -71,6 +69,7 @@ static int undo_reply(struct file_op *op)
         now.bytes = 0;
     } else if (op->record.kind == FILE_CHANGE_UNDO_MOVE) {
         kind = NG_UNDO_MOVE;
+        now.revision.data = now.revision.len > 0 ? now.revision.data : NULL; /* of a folder */
         now.real = op->target.real;
         now.space = op->record.to_space;
     } else {
@@ -103,7 +102,9 @@ static int undo_edit_plan(struct file_op *op, const struct file_undo *last, size
     if (record->after[0] == '\0') {
         return call_no_memory(call);
     }
-    return strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+    return strcmp(record->after, last->before) == 0
+               ? files_undo_reply(op)
+               : files_undo_changed(op, op->undo.path, op->record.before);
 }
 
 /* Runs under the history's lock, before the intent is written. */
@@ -121,8 +122,12 @@ static int undo_peek(struct call *call, struct file_record *record,
         return fail_no_history(op);
     }
     const struct file_undo *last = &history.items[history.count - 1];
+    if (files_undo_is_group(last)) {
+        op->relock = true; /* made since the undo began */
+        return NG_ECONFLICT;
+    }
     if (strcmp(last->after, record->before) != 0) {
-        return fail_changed(op);
+        return files_undo_changed(op, op->undo.path, op->record.before);
     }
     record->undo = *last;
     record->undo.inserted = ng_str_of("");
@@ -131,14 +136,14 @@ static int undo_peek(struct call *call, struct file_record *record,
         record->to = str_make(NULL, 0); /* an earlier attempt found a move */
     }
     if (last->kind != NG_UNDO_MOVE) {
-        rc = check_author(op, last);
+        rc = files_undo_author(op, last, op->undo.path);
     }
     if (rc != NG_OK) {
         return rc;
     }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
-        return undo_reply(op);
+        return files_undo_reply(op);
     }
     if (last->kind == NG_UNDO_MOVE) {
         record->kind = FILE_CHANGE_UNDO_MOVE;
@@ -147,8 +152,9 @@ static int undo_peek(struct call *call, struct file_record *record,
             op->relock = true;
             return NG_ECONFLICT; /* no failure: retry with a lock on the former path */
         }
-        rc = check_author(op, last); /* after access to the former path was checked */
-        return rc != NG_OK ? rc : undo_reply(op);
+        rc = files_undo_author(op, last,
+                               op->undo.path); /* after access to the former path was checked */
+        return rc != NG_OK ? rc : files_undo_reply(op);
     }
     return undo_edit_plan(op, last, present->text.len);
 }
@@ -172,7 +178,7 @@ static int undo_former_place(struct file_op *op, struct file_place *ret)
 }
 
 /* Makes the former path the destination. */
-static int undo_target(struct file_op *op)
+int files_undo_target(struct file_op *op)
 {
     struct call *call = op->call;
     int rc = undo_former_place(op, &op->target);
@@ -216,7 +222,7 @@ static int undo_locked(struct file_op *op)
         rc = files_op_expect(op, op->undo.expected_revision);
     }
     if (rc == NG_OK && op->undo_former.len > 0) {
-        rc = undo_target(op);
+        rc = files_undo_target(op);
     }
     if (rc != NG_OK) {
         return rc;
@@ -245,12 +251,21 @@ static int undo_begin(struct file_op *op)
     enum ng_file_type type = files_place_type(&place);
     struct ng_str real = place.real;
     op->undo_load = op->undo_load || place.st.st_size <= FILES_UNDO_LOAD;
+    bool taken = false;
+    op->locked = undo_locked;
+    op->lock_names = op->lock_pair;
     if (!place.exists) {
         rc = files_fail_missing(op->call, op->undo.path);
-    } else if (type != NG_FILE_REGULAR) {
+    } else {
+        rc = files_group_undo(op, &place, &taken);
+    }
+    if (rc == NG_OK && !taken && type != NG_FILE_REGULAR) {
         rc = fail_no_history(op);
     }
     files_place_done(&place);
+    if (rc == NG_OK && taken) {
+        return files_op_lock(op);
+    }
     if (rc == NG_OK && op->undo_former.len > 0) {
         /* Checks access before it takes the lock: waiting for it would reveal the file. */
         rc = undo_former_place(op, &place);

@@ -128,17 +128,19 @@ ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 
 struct state {
     const char *f, *g; /* contents, NULL: not there */
+    const char *h;     /* another file, which leads to f */
+    const char *i;     /* f, once its folder has moved to that of g */
 };
 
 /* Commands on the files f and g of one round; `on`: which of them. */
 struct command {
     char on;
-    const char *args; /* %s: the other one's path */
+    const char *args; /* %s: the other one's path; NULL and `on`: what moves, with its group */
 };
 
 struct scene {
     const char *name;
-    struct command before[2], change;
+    struct command before[3], change;
     bool apart, mounted;
     bool linked; /* f has a second name */
     struct state was, is;
@@ -161,6 +163,9 @@ struct scene {
 #define COPY "\"command\":\"copy\",\"destination\":\"%s\""
 #define MOVE "\"command\":\"move\",\"destination\":\"%s\""
 #define UNDO "\"command\":\"undo_edit\""
+#define CREATE_TWO "\"command\":\"create\",\"file_text\":\"two\\n\""
+/* `f` moves to `g`, or its folder `F` to `G`; "o" becomes "00" in f and h. */
+#define WITH_GROUP NULL
 #define NOTHING                                                                                \
     {                                                                                          \
         NULL, NULL                                                                             \
@@ -287,12 +292,74 @@ static const struct scene scenes[] = {
         .undone_was = {"one\n", NULL},
         .undone_is = NOTHING,
     },
+    {
+        .name = "move with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
+        .change = {'f', WITH_GROUP},
+        .was = {"one\n", NULL, "two\n", NULL},
+        .is = {NULL, "00ne\n", "tw00\n", NULL},
+        .undone_was = {NULL, NULL, "two\n", NULL},
+        .undone_is = {"one\n", NULL, "two\n", NULL},
+    },
+    {
+        .name = "undo of a move with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'f', WITH_GROUP}},
+        .change = {'g', UNDO},
+        .was = {NULL, "00ne\n", "tw00\n", NULL},
+        .is = {"one\n", NULL, "two\n", NULL},
+        .undone_was = {"one\n", NULL, "two\n", NULL},
+        .undone_is = {NULL, NULL, "two\n", NULL},
+    },
+    {
+        .name = "move of a folder with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
+        .change = {'F', WITH_GROUP},
+        .was = {"one\n", NULL, "two\n", NULL},
+        .is = {NULL, NULL, "tw00\n", "00ne\n"},
+        .undone_was = {NULL, NULL, "two\n", NULL},
+        .undone_is = {"one\n", NULL, "two\n", NULL},
+    },
+    {
+        .name = "undo of a move of a folder with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'F', WITH_GROUP}},
+        .change = {'G', UNDO},
+        .was = {NULL, NULL, "tw00\n", "00ne\n"},
+        .is = {"one\n", NULL, "two\n", NULL},
+        .undone_was = {"one\n", NULL, "two\n", NULL},
+        .undone_is = {NULL, NULL, "two\n", NULL},
+    },
 };
 
 /* f lies in folders that the change makes. */
 static void path_of(const struct harness *harness, int round, char which, char *ret)
 {
-    (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c/%c", harness->dir, round, which, which);
+    const char *files = "%s/files/%d/%c/%c";
+    if (which == 'i') {
+        (void)snprintf(ret, PATH_SIZE, files, harness->dir, round, 'g', 'f');
+    } else if (which == 'F' || which == 'G') {
+        (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c", harness->dir, round,
+                       which - 'F' + 'f');
+    } else {
+        (void)snprintf(ret, PATH_SIZE, files, harness->dir, round, which, which);
+    }
+}
+
+static struct answer run_group(struct harness *harness, int round, char on)
+{
+    char from[PATH_SIZE];
+    char to[PATH_SIZE];
+    char f[PATH_SIZE];
+    char h[PATH_SIZE];
+    char args[5 * PATH_SIZE];
+    path_of(harness, round, on, from);
+    path_of(harness, round, on == 'f' ? 'g' : 'G', to);
+    path_of(harness, round, 'f', f);
+    path_of(harness, round, 'h', h);
+    (void)snprintf(args, sizeof(args),
+                   "{\"from\":\"%s\",\"to\":\"%s\",\"edits\":[\"%s\",\"%s\"],\"find\":\"o\","
+                   "\"put\":\"00\"}",
+                   from, to, f, h);
+    return harness_call(harness, "group_move", args);
 }
 
 static struct answer run(struct harness *harness, int round, const struct command *command)
@@ -301,6 +368,9 @@ static struct answer run(struct harness *harness, int round, const struct comman
     char other[PATH_SIZE];
     char members[2 * PATH_SIZE];
     char args[4 * PATH_SIZE];
+    if (command->args == NULL) {
+        return run_group(harness, round, command->on);
+    }
     path_of(harness, round, command->on, path);
     path_of(harness, round, command->on == 'f' ? 'g' : 'f', other);
     const char *hole = strstr(command->args, "%s");
@@ -335,10 +405,11 @@ static void child(struct harness *harness, const struct scene *scene, int round,
                   int report)
 {
     open_gateway(harness);
+    add_group_tools(harness);
     atomic_store(&apart, scene->apart);
     atomic_store(&mounted, scene->mounted);
     for (size_t i = 0; i < NG_COUNT(scene->before); i++) {
-        if (scene->before[i].args != NULL) {
+        if (scene->before[i].on != 0) {
             struct answer answer = run(harness, round, &scene->before[i]);
             if (answer.rc != NG_OK) {
                 (void)fprintf(stderr, "%s: %s\n", scene->name, answer.message);
@@ -408,12 +479,13 @@ static bool second_holds(const struct harness *harness, int round, const char *t
 
 static bool is_in(const struct harness *harness, int round, const struct state *state)
 {
-    return holds(harness, round, 'f', state->f) && holds(harness, round, 'g', state->g);
+    return holds(harness, round, 'f', state->f) && holds(harness, round, 'g', state->g) &&
+           holds(harness, round, 'h', state->h) && holds(harness, round, 'i', state->i);
 }
 
 static void expect_no_temps(const struct harness *harness, int round)
 {
-    for (const char *which = "fg"; *which != '\0'; which++) {
+    for (const char *which = "fghi"; *which != '\0'; which++) {
         char path[PATH_SIZE];
         path_of(harness, round, *which, path);
         *strrchr(path, '/') = '\0';
@@ -471,7 +543,10 @@ static void check(struct harness *harness, const struct scene *scene, int round,
     const struct state *state = is ? &scene->is : &scene->was;
     const struct state *undone = is ? &scene->undone_is : &scene->undone_was;
     struct command undo = {state->g != NULL ? 'g' : 'f', UNDO};
-    if (state->f != NULL || state->g != NULL) {
+    if (state->i != NULL) {
+        undo.on = 'G';
+    }
+    if (state->f != NULL || state->g != NULL || state->i != NULL) {
         struct answer answer = run(harness, round, &undo);
         if (answer.rc != NG_OK || !is_in(harness, round, undone)) {
             fail_msg("%s, killed before step %d: the undo of the state %s: %s", scene->name,
