@@ -248,6 +248,7 @@ int files_group_add(struct file_op *op, struct ng_str real, enum file_change kin
 void files_group_self(struct file_group *group, const struct file_record *record)
 {
     struct file_group_item *self = &group->self;
+    self->is_self = true;
     self->saves = strcmp(record->before, record->after) != 0;
     self->record = *record;
     self->record.kind = FILE_CHANGE_EDIT;

@@ -17,6 +17,7 @@ struct swap {
     const struct file_record *record;
     struct ng_str from, to;
     const char *from_hash, *to_hash;
+    bool is_self; /* the moved file: the caller has its flock() */
 };
 
 static int swap_once(struct swap *swap, enum file_put put, enum file_saved *ret)
@@ -41,7 +42,7 @@ static int swap_once(struct swap *swap, enum file_put put, enum file_saved *ret)
     int rc = files_resolve_any(swap->files, swap->call, swap->record->real, &op->place);
     if (rc == NG_OK && files_place_type(&op->place) == NG_FILE_REGULAR) {
         rc = files_open_regular(swap->call, &op->place, true, &op->fd);
-        if (rc == NG_OK) {
+        if (rc == NG_OK && !swap->is_self) {
             rc = files_flock(swap->call, op->place.path, op->fd);
         }
         if (rc == NG_OK) {
@@ -70,10 +71,16 @@ static struct file_group_item *item_at(struct file_group *group, size_t i)
     return i < group->count ? &group->items[i] : &group->self;
 }
 
+static void swap_set(struct swap *swap, const struct file_group_item *item)
+{
+    swap->record = &item->record;
+    swap->is_self = item->is_self;
+}
+
 static int swap_forward(struct swap *swap, const struct file_group_item *item,
                         enum file_saved *ret)
 {
-    swap->record = &item->record;
+    swap_set(swap, item);
     swap->from = item->before;
     swap->to = item->next;
     swap->from_hash = item->record.before;
@@ -84,7 +91,7 @@ static int swap_forward(struct swap *swap, const struct file_group_item *item,
 static int swap_back(struct swap *swap, const struct file_group_item *item)
 {
     enum file_saved saved = FILE_SAVED;
-    swap->record = &item->record;
+    swap_set(swap, item);
     swap->from = item->next;
     swap->to = item->before;
     swap->from_hash = item->record.after;

@@ -153,6 +153,7 @@ struct file_group_item {
      * of the step it removes. Without an op the history only moves along. */
     struct file_record record;
     bool saves;                 /* its content changes */
+    bool is_self;               /* the moved file itself */
     struct ng_str before, next; /* contents, while the change is made */
 };
 

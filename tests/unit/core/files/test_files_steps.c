@@ -333,14 +333,13 @@ static const struct scene scenes[] = {
 /* f lies in folders that the change makes. */
 static void path_of(const struct harness *harness, int round, char which, char *ret)
 {
-    const char *files = "%s/files/%d/%c/%c";
-    if (which == 'i') {
-        (void)snprintf(ret, PATH_SIZE, files, harness->dir, round, 'g', 'f');
-    } else if (which == 'F' || which == 'G') {
+    char folder = which == 'i' ? 'g' : which;
+    if (which == 'F' || which == 'G') {
         (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c", harness->dir, round,
                        which - 'F' + 'f');
     } else {
-        (void)snprintf(ret, PATH_SIZE, files, harness->dir, round, which, which);
+        (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c/%c", harness->dir, round, folder,
+                       which == 'i' ? 'f' : which);
     }
 }
 
