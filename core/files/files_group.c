@@ -84,7 +84,8 @@ bool files_is_below(struct ng_str path, struct ng_str folder)
            path.data[folder.len] == '/';
 }
 
-static int add_folder(struct file_op *op, const struct file_place *from, struct names *names)
+static int add_folder(struct file_op *op, const struct file_place *from,
+                      const struct file_place *to, struct names *names)
 {
     struct call *call = op->call;
     const struct ng_file_list list = {
@@ -96,6 +97,10 @@ static int add_folder(struct file_op *op, const struct file_place *from, struct 
     };
     names->folder = from->real;
     int rc = check_roots(call, from);
+    if (rc == NG_OK && files_is_below(to->real, from->real)) {
+        rc = call_fail(call, NG_EINVAL, "%.*s cannot be moved into itself.",
+                       (int)from->path.len, from->path.data);
+    }
     if (rc == NG_OK) {
         rc = files_list(op->files, call, &list, names_add_entry, names);
     }
@@ -139,11 +144,7 @@ static int collect_names(struct file_op *op, const struct file_place *from,
     names->items[names->count++] = from->real;
     names->items[names->count++] = to->real;
     if (files_place_type(from) == NG_FILE_DIRECTORY) {
-        if (files_is_below(to->real, from->real)) {
-            return call_fail(op->call, NG_EINVAL, "%.*s cannot be moved into itself.",
-                             (int)from->path.len, from->path.data);
-        }
-        rc = add_folder(op, from, names);
+        rc = add_folder(op, from, to, names);
     }
     if (rc == NG_OK) {
         rc = add_paths(op, names);
@@ -336,7 +337,8 @@ static int edit_record(struct file_op *op, struct ng_str before, struct ng_str n
     return record->after[0] != '\0' ? NG_OK : call_no_memory(op->call);
 }
 
-static int plan_edit(struct file_op *op, const struct ng_file_edit *edit)
+/* *ret_again: another program has saved the moved file since it was read. */
+static int plan_edit(struct file_op *op, const struct ng_file_edit *edit, bool *ret_again)
 {
     struct call *call = op->call;
     struct file_record *record = &op->record;
@@ -373,7 +375,8 @@ static int plan_edit(struct file_op *op, const struct ng_file_edit *edit)
                          (int)edit->path.len, edit->path.data);
     }
     if (its == record && strcmp(before, record->before) != 0) {
-        return files_fail_revision(call, edit->path, before);
+        *ret_again = true;
+        return NG_OK;
     }
     item->saves = true;
     item->before = present.data;
@@ -421,18 +424,18 @@ int files_group_end(struct file_op *op)
     return NG_OK;
 }
 
-int files_group_plan(struct file_op *op)
+int files_group_plan(struct file_op *op, bool *ret_again)
 {
     struct call *call = op->call;
     struct file_record *record = &op->record;
     int rc = files_group_start(op, FILE_CHANGE_MOVE);
-    for (size_t i = 0; rc == NG_OK && i < op->transfer.edit_count; i++) {
+    for (size_t i = 0; rc == NG_OK && !*ret_again && i < op->transfer.edit_count; i++) {
         rc = files_check_cancelled(call);
         if (rc == NG_OK) {
-            rc = plan_edit(op, &op->transfer.edits[i]);
+            rc = plan_edit(op, &op->transfer.edits[i], ret_again);
         }
     }
-    if (rc != NG_OK) {
+    if (rc != NG_OK || *ret_again) {
         return rc;
     }
     for (size_t i = 0; i < record->group->count; i++) {

@@ -407,8 +407,9 @@ int files_group_read(struct file_op *op, struct ng_str real, uint64_t max_bytes,
                      char ret_hash[FILES_HASH_SIZE]);
 /* Checks the size of the splices; the move's undo step lists the files. */
 int files_group_end(struct file_op *op);
-/* Reads the files with their locks held, runs the edits, and sets op->record.group. */
-int files_group_plan(struct file_op *op);
+/* Reads the files with their locks held, runs the edits, and sets op->record.group. *ret_again:
+ * another program has saved the moved file since it was read. */
+int files_group_plan(struct file_op *op, bool *ret_again);
 /* The moved file's own record, from that of the move. */
 void files_group_self(struct file_group *group, const struct file_record *record);
 

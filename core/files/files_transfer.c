@@ -120,7 +120,10 @@ static int transfer_locked(struct file_op *op)
         return rc;
     }
     transfer_plan(op);
-    rc = op->grouped ? files_group_plan(op) : NG_OK;
+    rc = op->grouped ? files_group_plan(op, &again) : NG_OK;
+    if (rc == NG_OK && again) {
+        return files_op_again(op);
+    }
     if (rc == NG_OK) {
         rc = transfer_reply(op);
     }

@@ -162,13 +162,26 @@ struct call *keyed_call(struct harness *harness)
 
 struct replace {
     struct ng_str find, put;
+    const char *meddle; /* NULL: no more */
 };
+
+static void meddle_with(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "other\n", 6), 6);
+    (void)close(fd);
+}
 
 /* Replaces the first `find`. */
 static int replace_fn(struct ng_call *call, const struct ng_file *present,
                       struct ng_draft *next, void *user)
 {
-    const struct replace *replace = user;
+    struct replace *replace = user;
+    if (replace->meddle != NULL) {
+        meddle_with(replace->meddle);
+        replace->meddle = NULL;
+    }
     const char *at =
         memmem(present->data.data, present->data.len, replace->find.data, replace->find.len);
     if (at == NULL) {
@@ -204,7 +217,11 @@ static int run_group_move(void *self, struct ng_call *call, struct ng_str args)
     if (replace == NULL || edits == NULL) {
         return NG_EINTERNAL;
     }
-    *replace = (struct replace){ng_arg_text(call, "find"), ng_arg_text(call, "put")};
+    struct ng_str meddle = ng_arg_text(call, "meddle");
+    *replace = (struct replace){ng_arg_text(call, "find"), ng_arg_text(call, "put"), NULL};
+    if (meddle.len > 0) {
+        replace->meddle = call->host->format(call, "%.*s", (int)meddle.len, meddle.data).data;
+    }
     for (edit = edit != NULL ? edit->first : NULL; edit != NULL; edit = edit->next) {
         edits[transfer.edit_count++] = (struct ng_file_edit){
             .size = sizeof(*edits),
