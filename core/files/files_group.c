@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* files_group.c - what changes with a move: the files inside a moved folder, and files whose
- * content refers to the moved one. Their locks, their contents, and their part of the intent.
- */
+/* files_group.c - the group of a move: files inside a moved folder, and files whose content
+ * refers to the moved one. Their locks, their contents, and their part of the intent. */
 #include <stdlib.h>
 
 #include "core/base/str.h"
@@ -11,6 +10,17 @@
 
 /* Levels of a moved folder. */
 #define GROUP_DEPTH_MAX 64
+
+int files_grouping_new(struct call *call, size_t count, struct file_grouping **ret)
+{
+    struct file_grouping *grouping = arena_zalloc(&call->arena, sizeof(*grouping));
+    if (grouping != NULL) {
+        grouping->paths = arena_alloc(&call->arena, count * sizeof(*grouping->paths));
+        grouping->path_count = count;
+    }
+    *ret = grouping;
+    return grouping != NULL && grouping->paths != NULL ? NG_OK : call_no_memory(call);
+}
 
 /* ---- names of the locks */
 
@@ -111,9 +121,9 @@ static int add_folder(struct file_op *op, const struct file_place *from,
 static int add_paths(struct file_op *op, struct names *names)
 {
     int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < op->group_path_count; i++) {
+    for (size_t i = 0; rc == NG_OK && i < op->grouping->path_count; i++) {
         struct file_place place;
-        rc = files_resolve(op->files, op->call, op->group_paths[i], &place);
+        rc = files_resolve(op->files, op->call, op->grouping->paths[i], &place);
         if (rc != NG_OK) {
             return rc;
         }
@@ -231,7 +241,7 @@ int files_group_add(struct file_op *op, struct ng_str real, enum file_change kin
     its->undo.kind = NG_UNDO_EDIT;
     its->undo.inserted = ng_str_of("");
     its->undoable = true;
-    its->in_group = true;
+    its->move = record;
     if (files_record_moves(its)) {
         its->to =
             arena_printf(arena, "%.*s%.*s", (int)record->to.len, record->to.data,
@@ -255,7 +265,7 @@ void files_group_self(struct file_group *group, const struct file_record *record
     self->record.kind = FILE_CHANGE_EDIT;
     self->record.to = str_make(NULL, 0);
     self->record.group = NULL;
-    self->record.in_group = true;
+    self->record.move = record;
 }
 
 struct file_group_item *files_group_find(struct file_group *group, struct ng_str real)

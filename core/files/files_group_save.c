@@ -278,14 +278,15 @@ static int took_place(struct files *files, struct call *call, struct file_record
 }
 
 /* The file has the content after the change: gives it the one before. */
-static int recover_content(struct swap *swap, const struct file_group_item *item)
+static int recover_content(struct files *files, struct call *call, struct file_op *op,
+                           const struct file_group_item *item)
 {
-    struct call *call = swap->call;
+    struct swap swap = {.files = files, .call = call, .op = op};
     struct file_place place;
     struct file_group_item known = *item;
     int fd = -1;
     char hash[FILES_HASH_SIZE];
-    int rc = files_resolve_any(swap->files, call, item->record.real, &place);
+    int rc = files_resolve_any(files, call, item->record.real, &place);
     if (rc == NG_OK) {
         rc = files_open_regular(call, &place, true, &fd);
     }
@@ -306,20 +307,19 @@ static int recover_content(struct swap *swap, const struct file_group_item *item
                          "The record of an unfinished move of %.*s is damaged.",
                          (int)item->record.real.len, item->record.real.data);
     }
-    return swap_back(swap, &known);
+    return swap_back(&swap, &known);
 }
 
 int files_group_recover(struct files *files, struct call *call, struct file_record *record,
                         bool *ret_done)
 {
     struct file_group *group = record->group;
-    struct swap swap = {.files = files, .call = call};
     int rc = took_place(files, call, record, ret_done);
     if (rc != NG_OK || *ret_done) {
         return rc;
     }
-    swap.op = arena_alloc(&call->arena, sizeof(*swap.op));
-    if (swap.op == NULL) {
+    struct file_op *op = arena_alloc(&call->arena, sizeof(*op));
+    if (op == NULL) {
         return call_no_memory(call);
     }
     for (size_t i = 0; rc == NG_OK && i <= group->count; i++) {
@@ -329,7 +329,7 @@ int files_group_recover(struct files *files, struct call *call, struct file_reco
             rc = files_recover_place(files, call, &item->record, &saved);
         }
         if (rc == NG_OK && saved) {
-            rc = recover_content(&swap, item);
+            rc = recover_content(files, call, op, item);
         }
     }
     return rc;

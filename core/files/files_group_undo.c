@@ -10,6 +10,7 @@ static int history_of(struct file_op *op, struct ng_str space, struct ng_str rea
 {
     const struct ng_key key = {ng_str_of(FILES_HISTORY), space, real};
     const struct ng_doc *doc = NULL;
+    ret->count = 0;
     int rc = store_get(op->files->store, op->call, &key, 0, &doc);
     if (rc == NG_ENOTFOUND) {
         call_reset_result(op->call);
@@ -34,7 +35,7 @@ static bool is_part_of(const struct file_undo *step, const struct file_undo *mov
 /* ---- the change to revert */
 
 /* The step of the move that `step` is part of. */
-static int find_move(struct file_op *op, const struct file_undo *step)
+static int find_move(struct file_op *op, const struct file_undo *step, struct file_undo *ret)
 {
     struct file_place place;
     struct file_history history;
@@ -53,27 +54,28 @@ static int find_move(struct file_op *op, const struct file_undo *step)
                          step->group.data);
     }
     if (rc == NG_OK) {
-        op->group_step = *last;
+        *ret = *last;
         op->undo.path = step->group;
     }
     return rc;
 }
 
-static int list_files(struct file_op *op)
+/* The files that the step of the move lists. */
+static int list_files(struct file_op *op, const struct file_undo *move)
 {
     size_t count = 0;
-    const struct ng_value *file = json_first(op->group_step.files);
+    const struct ng_value *file = json_first(move->files);
     for (; file != NULL; file = file->next) {
         count++;
     }
-    struct ng_str *paths = arena_alloc(&op->call->arena, (count + 1) * sizeof(*paths));
-    if (paths == NULL) {
-        return call_no_memory(op->call);
+    int rc = files_grouping_new(op->call, count, &op->grouping);
+    if (rc != NG_OK) {
+        return rc;
     }
-    op->group_path_count = count;
-    op->group_paths = paths;
-    for (file = json_first(op->group_step.files); file != NULL; file = file->next) {
-        *paths++ = file->text;
+    op->grouping->step = *move;
+    struct ng_str *path = op->grouping->paths;
+    for (file = json_first(move->files); file != NULL; file = file->next) {
+        *path++ = file->text;
     }
     return NG_OK;
 }
@@ -145,7 +147,8 @@ static int revert_file(struct file_op *op, struct ng_str path)
         return rc;
     }
     const struct file_undo *last = last_of(&history);
-    if (last == NULL || !is_part_of(last, &op->group_step) || strcmp(last->after, now) != 0) {
+    if (last == NULL || !is_part_of(last, &op->grouping->step) ||
+        strcmp(last->after, now) != 0) {
         return fail_since(op, last, path, now);
     }
     struct file_group_item *item = files_group_find(record->group, present.real);
@@ -162,16 +165,16 @@ static int revert_self(struct file_op *op)
     struct file_place place;
     struct ng_file present;
     char now[FILES_HASH_SIZE];
-    if (strcmp(op->group_step.before, op->group_step.after) == 0) {
+    if (strcmp(op->grouping->step.before, op->grouping->step.after) == 0) {
         return NG_OK;
     }
     int rc = files_group_read(op, op->undo.path, 0, &place, &present, now);
-    if (rc == NG_OK && strcmp(now, op->group_step.after) != 0) {
+    if (rc == NG_OK && strcmp(now, op->grouping->step.after) != 0) {
         rc = files_undo_changed(op, op->undo.path, now);
     }
     return rc != NG_OK ? rc
-                       : revert_content(op, &op->group_step, present.data, &record->group->self,
-                                        record);
+                       : revert_content(op, &op->grouping->step, present.data,
+                                        &record->group->self, record);
 }
 
 /* ---- the steps of the op */
@@ -182,7 +185,7 @@ static int check_step(struct file_op *op, bool *ret_same)
     struct file_history history;
     int rc = history_of(op, op->record.space, op->place.real, &history);
     const struct file_undo *last = rc == NG_OK ? last_of(&history) : NULL;
-    *ret_same = last != NULL && str_equal(last->op, op->group_step.op);
+    *ret_same = last != NULL && str_equal(last->op, op->grouping->step.op);
     return rc;
 }
 
@@ -198,7 +201,8 @@ static int read_moved(struct file_op *op, bool *ret_again)
     if (rc == NG_OK && !*ret_again) {
         rc = files_op_expect(op, op->undo.expected_revision);
     }
-    if (rc == NG_OK && !*ret_again && strcmp(op->record.before, op->group_step.after) != 0) {
+    if (rc == NG_OK && !*ret_again &&
+        strcmp(op->record.before, op->grouping->step.after) != 0) {
         rc = files_undo_changed(op, op->undo.path, op->record.before);
     }
     return rc;
@@ -207,14 +211,14 @@ static int read_moved(struct file_op *op, bool *ret_again)
 static int revert_all(struct file_op *op)
 {
     struct file_record *record = &op->record;
-    memcpy(record->after, op->group_step.before, sizeof(record->after));
+    memcpy(record->after, op->grouping->step.before, sizeof(record->after));
     memset(&record->undo, 0, sizeof(record->undo));
     record->undo.kind = NG_UNDO_MOVE;
-    record->undo.op = op->group_step.op;
+    record->undo.op = op->grouping->step.op;
     record->undo.inserted = ng_str_of("");
     int rc = files_group_start(op, FILE_CHANGE_UNDO_MOVE);
-    for (size_t i = 0; rc == NG_OK && i < op->group_path_count; i++) {
-        rc = revert_file(op, op->group_paths[i]);
+    for (size_t i = 0; rc == NG_OK && i < op->grouping->path_count; i++) {
+        rc = revert_file(op, op->grouping->paths[i]);
     }
     if (rc == NG_OK) {
         rc = revert_self(op);
@@ -257,7 +261,7 @@ static int group_undo_locked(struct file_op *op)
         return files_op_restart(op);
     }
     if (rc == NG_OK) {
-        rc = files_undo_author(op, &op->group_step, op->undo.path);
+        rc = files_undo_author(op, &op->grouping->step, op->undo.path);
     }
     if (rc == NG_OK) {
         rc = read_moved(op, &again);
@@ -286,19 +290,18 @@ int files_group_undo(struct file_op *op, const struct file_place *place, bool *r
         return rc;
     }
     *ret_taken = true;
-    op->group_step = *last;
+    struct file_undo move = *last;
     if (last->group.len > 0) {
-        rc = find_move(op, last);
+        rc = find_move(op, last, &move);
     }
     if (rc == NG_OK) {
-        rc = list_files(op);
+        rc = list_files(op, &move);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    op->grouped = true;
     op->locked = group_undo_locked;
-    op->undo_former = op->group_step.former;
+    op->undo_former = op->grouping->step.former;
     rc = files_resolve(op->files, op->call, op->undo.path, &from);
     if (rc != NG_OK) {
         return rc;

@@ -166,7 +166,7 @@ static int parse_group(struct call *call, const struct ng_value *items, struct n
          value = value->next) {
         struct file_group_item *item = &group->items[group->count++];
         rc = parse_members(call, value, rest, &item->record);
-        item->record.in_group = true;
+        item->record.move = record;
         item->saves = json_is(json_get(value, "saves"), NG_TYPE_TRUE);
     }
     files_group_self(group, record);
@@ -386,7 +386,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     if (record->sealed != NULL) {
         self->staged = *record->sealed; /* a retry by the store has reset it */
     }
-    if (record->in_group) {
+    if (record->move != NULL) {
         /* Its other documents are in this transaction, too. */
         record->completed = same_op(self, present, record->op);
     }
@@ -521,7 +521,8 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     if (rc != NG_OK || record->completed || on_top(&history, record->op)) {
         return rc;
     }
-    if (record->in_group && record->carried.count == 0 && record->kind != FILE_CHANGE_MOVE) {
+    if (record->move != NULL && record->carried.count == 0 &&
+        record->kind != FILE_CHANGE_MOVE) {
         return NG_OK; /* a former attempt has carried it */
     }
     size_t before = history.count;

@@ -142,8 +142,8 @@ struct file_record {
     int (*peek)(struct call *call, struct file_record *record, const struct ng_doc *present,
                 void *user);
     void *peek_user;
-    struct file_group *group; /* of a move: what changes with it; NULL: nothing */
-    bool in_group;            /* a file of a group: its intent is that of the move */
+    struct file_group *group;       /* of a move: what changes with it; NULL: nothing */
+    const struct file_record *move; /* of a file of a group: its intent is that of this one */
 };
 
 /* A file of a group. */
@@ -275,6 +275,13 @@ enum file_put {
     FILE_PUT_MOUNT = 2   /* written in place: the file is a mount of its own */
 };
 
+/* The files that change with a move. */
+struct file_grouping {
+    struct ng_str *paths; /* files whose content changes */
+    size_t path_count;
+    struct file_undo step; /* of an undo: the step of the move */
+};
+
 struct file_op {
     struct task task; /* first */
     struct files *files;
@@ -309,13 +316,10 @@ struct file_op {
     struct ng_file_edit edit;
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
-    struct ng_str undo_former;        /* undo of a move: the former path, to be locked, too */
-    bool undo_load;                   /* undo: read the content */
-    bool relock;                      /* undo: start again with undo_former or undo_load */
-    bool grouped;                     /* the move has a group */
-    const struct ng_str *group_paths; /* files whose content changes with it */
-    size_t group_path_count;
-    struct file_undo group_step; /* undo of a group: the step of the move */
+    struct ng_str undo_former;      /* undo of a move: the former path, to be locked, too */
+    bool undo_load;                 /* undo: read the content */
+    bool relock;                    /* undo: start again with undo_former or undo_load */
+    struct file_grouping *grouping; /* NULL: the move has no group */
 };
 
 /* NG_EWOULDBLOCK: the call must not block. */
@@ -391,11 +395,13 @@ void files_keep_saved(struct files *files, const struct file_op *op);
 /* True for a path inside the folder. */
 bool files_is_below(struct ng_str path, struct ng_str folder);
 /* The names of a group's locks, sorted, each once: source, destination, files in a moved
- * folder, op->group_paths. */
+ * folder, the paths of op->grouping. */
 int files_group_locks(struct file_op *op, const struct file_place *from,
                       const struct file_place *to);
 /* *ret_same: op->lock_names are still these names. */
 int files_group_is_locked(struct file_op *op, bool *ret_same);
+/* *ret: room for `count` paths. */
+int files_grouping_new(struct call *call, size_t count, struct file_grouping **ret);
 /* An empty group; of a moved folder with an item of the kind `inside` for each file. */
 int files_group_start(struct file_op *op, enum file_change inside);
 int files_group_add(struct file_op *op, struct ng_str real, enum file_change kind,

@@ -7,6 +7,21 @@
 #include "core/base/str.h"
 #include "files_state.h"
 
+/* A folder has a group, and so has what changes other files. */
+static int transfer_group(struct file_op *op, bool folder)
+{
+    const struct ng_file_transfer *transfer = &op->transfer;
+    op->grouping = NULL;
+    if (!folder && transfer->edit_count == 0) {
+        return NG_OK;
+    }
+    int rc = files_grouping_new(op->call, transfer->edit_count, &op->grouping);
+    for (size_t i = 0; rc == NG_OK && i < transfer->edit_count; i++) {
+        op->grouping->paths[i] = transfer->edits[i].path;
+    }
+    return rc;
+}
+
 /* Resolves source and destination. */
 static int transfer_resolve(struct file_op *op, struct file_place *from, struct file_place *to)
 {
@@ -19,7 +34,10 @@ static int transfer_resolve(struct file_op *op, struct file_place *from, struct 
     if (files_place_type(from) != NG_FILE_REGULAR && !folder) {
         return files_fail_type(call, from);
     }
-    op->grouped = folder || op->transfer.edit_count > 0;
+    rc = transfer_group(op, folder);
+    if (rc != NG_OK) {
+        return rc;
+    }
     rc = files_resolve(op->files, call, op->transfer.to, to);
     if (rc == NG_OK && (to->exists || to->dangling)) {
         rc = files_fail_exists(call, op->transfer.to, op->transfer.exists_code,
@@ -79,7 +97,7 @@ static void transfer_plan(struct file_op *op)
 /* Are the locks still those of what the paths lead to? */
 static int transfer_is_locked(struct file_op *op, bool *ret_same)
 {
-    if (op->grouped) {
+    if (op->grouping != NULL) {
         return files_group_is_locked(op, ret_same);
     }
     struct ng_str names[2];
@@ -120,7 +138,7 @@ static int transfer_locked(struct file_op *op)
         return rc;
     }
     transfer_plan(op);
-    rc = op->grouped ? files_group_plan(op, &again) : NG_OK;
+    rc = op->grouping != NULL ? files_group_plan(op, &again) : NG_OK;
     if (rc == NG_OK && again) {
         return files_op_again(op);
     }
@@ -163,7 +181,7 @@ static int transfer_begin(struct file_op *op)
         op->lock_count = 1;
         op->locked = transfer_refused;
         rc = NG_OK;
-    } else if (rc == NG_OK && op->grouped) {
+    } else if (rc == NG_OK && op->grouping != NULL) {
         op->locked = transfer_locked;
         rc = files_group_locks(op, &from, &to);
     } else if (rc == NG_OK) {
@@ -189,14 +207,5 @@ int files_transfer(struct files *files, struct call *call,
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
-    struct ng_str *paths = arena_alloc(&call->arena, transfer->edit_count * sizeof(*paths));
-    if (paths == NULL) {
-        return call_no_memory(call);
-    }
-    for (size_t i = 0; i < transfer->edit_count; i++) {
-        paths[i] = transfer->edits[i].path;
-    }
-    op->group_paths = paths;
-    op->group_path_count = transfer->edit_count;
     return files_op_start(op, transfer_begin, transfer_locked);
 }
