@@ -149,6 +149,9 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
         (void)buf_add_c(out, ",\"former\":");
         (void)buf_add_json(out, undo->former);
     }
+    if (undo->kind == NG_UNDO_DELETE) {
+        (void)buf_printf(out, ",\"mode\":%u", (unsigned)undo->mode);
+    }
     if (undo->group.len > 0) {
         (void)buf_add_c(out, ",\"group\":");
         (void)buf_add_json(out, undo->group);
@@ -193,7 +196,7 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
         !files_member_chars(value, "before", sizeof(ret->before), ret->before) ||
         !files_member_chars(value, "after", sizeof(ret->after), ret->after) || op == NULL ||
         op->type != NG_TYPE_STRING || (former != NULL && former->type != NG_TYPE_STRING) ||
-        kind < NG_UNDO_EDIT || kind > NG_UNDO_MOVE || at < 0 || removed < 0 || bytes < 0 ||
+        kind < NG_UNDO_EDIT || kind > NG_UNDO_DELETE || at < 0 || removed < 0 || bytes < 0 ||
         (uint64_t)bytes > text->len) {
         return NG_EINTERNAL;
     }
@@ -204,6 +207,10 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
     ret->hex = hex != NULL && hex->type == NG_TYPE_TRUE;
     if (former != NULL) {
         ret->former = former->text;
+    }
+    int64_t mode = 0;
+    if (json_integer(json_get(value, "mode"), &mode) == NG_OK) {
+        ret->mode = (uint32_t)mode & 07777U;
     }
     ret->agent = json_get_text(value, "agent");
     ret->group = json_get_text(value, "group");

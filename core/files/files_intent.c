@@ -123,7 +123,7 @@ static int parse_members(struct call *call, const struct ng_value *value, struct
     int64_t kind = 0;
     memset(ret, 0, sizeof(*ret));
     if (json_integer(json_get(value, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
-        kind > FILE_CHANGE_UNDO_MOVE ||
+        kind > FILE_CHANGE_UNDO_DELETE ||
         files_undo_parse(json_get(value, "undo"), rest, &ret->undo) != NG_OK) {
         return fail_damaged(call);
     }
@@ -480,16 +480,17 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         return rc;
     }
     size_t before = history.count;
-    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE;
+    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE ||
+                record->kind == FILE_CHANGE_DELETE;
     if (adds && on_top(&history, record->op)) {
         return NG_OK;
     }
-    if (record->kind == FILE_CHANGE_UNDO_EDIT) {
+    if (record->kind == FILE_CHANGE_UNDO_EDIT || record->kind == FILE_CHANGE_UNDO_DELETE) {
         pop(&history, record);
         if (history.count == before) {
             return NG_OK;
         }
-    } else if (record->kind != FILE_CHANGE_EDIT) {
+    } else if (record->kind != FILE_CHANGE_EDIT && record->kind != FILE_CHANGE_DELETE) {
         history.count =
             0; /* it belonged to an older file of this name, or to one that is gone */
     }
@@ -546,7 +547,7 @@ static const char *event_action(const struct file_record *record)
     if (files_record_removes(record)) {
         return "deleted";
     }
-    if (record->kind == FILE_CHANGE_CREATE) {
+    if (record->kind == FILE_CHANGE_CREATE || record->kind == FILE_CHANGE_UNDO_DELETE) {
         return "created";
     }
     return "updated";

@@ -489,6 +489,10 @@ static int op_save(struct file_op *op)
     int rc = NG_OK;
     if (op->record.group != NULL) {
         rc = files_group_save(op, &saved);
+    } else if (op->record.kind == FILE_CHANGE_DELETE && op->present.type == NG_FILE_DIRECTORY) {
+        rc = files_remove_folder(op, &saved);
+    } else if (op->record.kind == FILE_CHANGE_UNDO_DELETE && op->record.after[0] == '\0') {
+        rc = files_make_folder(op, &saved);
     } else if (files_record_removes(&op->record)) {
         rc = files_remove(op, &op->place, &saved);
     } else if (files_record_moves(&op->record)) {

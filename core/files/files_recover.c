@@ -145,6 +145,8 @@ int files_recover_place(struct files *files, struct call *call,
         *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
         if (files_record_removes(record)) {
             *ret_done = !recovery.place.exists;
+        } else if (record->after[0] == '\0') { /* the removal of a folder was undone */
+            *ret_done = recovery.place.exists;
         }
         if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;

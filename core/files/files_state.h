@@ -43,7 +43,8 @@ enum file_change {
     FILE_CHANGE_MOVE = 4,
     FILE_CHANGE_UNDO_EDIT = 5,
     FILE_CHANGE_UNDO_CREATE = 6,
-    FILE_CHANGE_UNDO_MOVE = 7
+    FILE_CHANGE_UNDO_MOVE = 7,
+    FILE_CHANGE_UNDO_DELETE = 8
 };
 
 /* One undo step: the splice that turns the content after the change into the one before. */
@@ -56,6 +57,7 @@ struct file_undo {
     struct ng_str inserted; /* as stored: UTF-8, or hex digits if `hex` */
     bool hex;
     struct ng_str former; /* NG_UNDO_MOVE */
+    uint32_t mode;        /* NG_UNDO_DELETE: permission bits */
     struct ng_str agent;  /* made the change; absent in steps of earlier versions */
     int64_t time_ms;
     /* Of a change in a group: the path that the move led to. Its own step lists the files that
@@ -313,6 +315,7 @@ struct file_op {
     bool copy;       /* the content comes from `fd`, not from `next`, and goes to `target` */
     bool keep_mode;  /* the new file gets the mode of `fd` */
     bool keep_owner; /* the new file gets the owner of `fd` */
+    mode_t mode;     /* without keep_mode: permission bits of the new file; 0: the umask's */
     struct ng_file_edit edit;
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
@@ -361,6 +364,9 @@ bool files_is_as_read(struct file_op *op, int dir, const char *name);
 /* Copies the bytes from `at` to `end`. block: FILES_BLOCK bytes of the caller. */
 int files_write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
                       off_t end, char *block);
+/* Removes the folder at `place`, which is empty; or makes one. */
+int files_remove_folder(struct file_op *op, enum file_saved *ret);
+int files_make_folder(struct file_op *op, enum file_saved *ret);
 /* Removes the file at `place`. */
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret);
 /* From op->place to op->target. */

@@ -61,7 +61,13 @@ int files_undo_reply(struct file_op *op)
         return NG_OK;
     }
     now.revision = ng_str_of(op->record.after);
-    if (op->record.kind == FILE_CHANGE_UNDO_CREATE) {
+    if (op->record.kind == FILE_CHANGE_UNDO_DELETE) {
+        kind = NG_UNDO_DELETE;
+        now.type = op->record.after[0] != '\0' ? NG_FILE_REGULAR : NG_FILE_DIRECTORY;
+        now.revision.data = now.type == NG_FILE_REGULAR ? now.revision.data : NULL;
+        now.data = op->next;
+        now.bytes = op->next.len;
+    } else if (op->record.kind == FILE_CHANGE_UNDO_CREATE) {
         kind = NG_UNDO_CREATE;
         now.type = NG_FILE_NONE;
         now.data = str_make(NULL, 0);
@@ -107,6 +113,30 @@ static int undo_edit_plan(struct file_op *op, const struct file_undo *last, size
                : files_undo_changed(op, op->undo.path, op->record.before);
 }
 
+/* The file or empty folder as it was before it was removed. */
+static int undo_delete_plan(struct file_op *op, const struct file_undo *last)
+{
+    struct file_record *record = &op->record;
+    record->kind = FILE_CHANGE_UNDO_DELETE;
+    op->mode = (mode_t)last->mode;
+    op->next = str_make(NULL, 0);
+    if (last->before[0] == '\0') {
+        return files_undo_reply(op);
+    }
+    int rc = call_count_bytes(op->call, last->inserted.len);
+    if (rc == NG_OK) {
+        rc = files_undo_apply(op->call, last, ng_str_of(""), &op->next);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    files_hash(op->next, record->after);
+    if (strcmp(record->after, last->before) != 0) {
+        return call_fail(op->call, NG_EINTERNAL, "The undo history of a file is damaged.");
+    }
+    return files_undo_reply(op);
+}
+
 /* Runs under the history's lock, before the intent is written. */
 static int undo_peek(struct call *call, struct file_record *record,
                      const struct ng_doc *present, void *user)
@@ -117,6 +147,11 @@ static int undo_peek(struct call *call, struct file_record *record,
     op->relock = false; /* an earlier attempt may have set it for an older history */
     if (rc != NG_OK) {
         return rc;
+    }
+    bool gone = !op->place.exists;
+    if (gone &&
+        (history.count == 0 || history.items[history.count - 1].kind != NG_UNDO_DELETE)) {
+        return files_fail_missing(call, op->undo.path);
     }
     if (history.count == 0) {
         return fail_no_history(op);
@@ -140,6 +175,10 @@ static int undo_peek(struct call *call, struct file_record *record,
     }
     if (rc != NG_OK) {
         return rc;
+    }
+    if (last->kind == NG_UNDO_DELETE) {
+        return gone ? undo_delete_plan(op, last)
+                    : files_undo_changed(op, op->undo.path, record->before);
     }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
@@ -211,10 +250,13 @@ static int undo_locked(struct file_op *op)
         op->undo_former = str_make(NULL, 0);
         return files_op_restart(op);
     }
-    if (!op->place.exists) {
-        return files_fail_missing(call, op->undo.path);
+    op->mode = 0;
+    if (op->place.exists) {
+        rc = files_op_read(op, op->undo_load, 0, &again);
+    } else { /* it may have been removed */
+        files_describe(&op->place, &op->present);
+        op->record.before[0] = '\0';
     }
-    rc = files_op_read(op, op->undo_load, 0, &again);
     if (rc == NG_OK && again) {
         return files_op_again(op);
     }
@@ -234,8 +276,8 @@ static int undo_locked(struct file_op *op)
     op->record.space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
     op->record.collection = ng_str_of(op->undo.collection);
     op->present.space = op->record.space;
-    op->keep_mode = true;
-    op->keep_owner = true;
+    op->keep_mode = op->place.exists;
+    op->keep_owner = op->place.exists;
     op->record.peek = undo_peek;
     op->record.peek_user = op;
     return files_op_intent(op);
@@ -254,12 +296,10 @@ static int undo_begin(struct file_op *op)
     bool taken = false;
     op->locked = undo_locked;
     op->lock_names = op->lock_pair;
-    if (!place.exists) {
-        rc = files_fail_missing(op->call, op->undo.path);
-    } else {
+    if (place.exists) {
         rc = files_group_undo(op, &place, &taken);
     }
-    if (rc == NG_OK && !taken && type != NG_FILE_REGULAR) {
+    if (rc == NG_OK && !taken && place.exists && type != NG_FILE_REGULAR) {
         rc = fail_no_history(op);
     }
     files_place_done(&place);

@@ -144,15 +144,16 @@ struct ng_file_transfer {
 enum ng_undo_kind {
     NG_UNDO_EDIT = 1,   /* restored the content before the edit */
     NG_UNDO_CREATE = 2, /* removed the file */
-    NG_UNDO_MOVE = 3    /* moved the file back to its former path (`former`) */
+    NG_UNDO_MOVE = 3,   /* moved the file back to its former path (`former`) */
+    NG_UNDO_DELETE = 4  /* made the file or empty folder again that was removed */
 };
 
 typedef int ng_undo_fn(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
                        struct ng_str former, void *user);
 
-/* Reverts the last change of a tool. NG_ENOTFOUND: the file does not exist. NG_ECONFLICT: it
- * was changed since by another program; nothing is changed. NG_EFAILED: no history. Read by its
- * size.
+/* Reverts the last change of a tool, also a removal. NG_ENOTFOUND: the file does not exist.
+ * NG_ECONFLICT: it was changed since by another program; nothing is changed. NG_EFAILED: no
+ * history. Read by its size.
  */
 struct ng_file_undo {
     size_t size;
