@@ -98,6 +98,7 @@ int files_op_new(struct files *files, struct call *call, enum file_change kind,
     op->call = call;
     op->fd = -1;
     op->temp = -1;
+    op->lock_names = op->lock_pair;
     *ret = op;
     return files_record_init(call, &op->record, kind);
 }
@@ -439,6 +440,10 @@ static int op_record(struct file_op *op, const char *revision)
         call->staged.revision_text = ng_str_of(revision);
     }
     int rc = op_seal(op);
+    if (rc == NG_OK && op->record.group != NULL) {
+        rc = files_group_complete(op->files, call, &op->record);
+        call->staged = rc == NG_OK ? op->kept : call->staged;
+    }
     size_t count = files_completion_changes(&op->record, op->changes);
     return rc != NG_OK ? rc : store_change(op->files->store, call, op->changes, count);
 }
@@ -482,7 +487,13 @@ static int op_save(struct file_op *op)
 {
     enum file_saved saved = FILE_SAVED;
     int rc = NG_OK;
-    if (files_record_removes(&op->record)) {
+    if (op->record.group != NULL) {
+        rc = files_group_save(op, &saved);
+    } else if (op->record.kind == FILE_CHANGE_DELETE && op->present.type == NG_FILE_DIRECTORY) {
+        rc = files_remove_folder(op, &saved);
+    } else if (op->record.kind == FILE_CHANGE_UNDO_DELETE && op->record.after[0] == '\0') {
+        rc = files_make_folder(op, &saved);
+    } else if (files_record_removes(&op->record)) {
         rc = files_remove(op, &op->place, &saved);
     } else if (files_record_moves(&op->record)) {
         rc = files_rename(op, &saved);

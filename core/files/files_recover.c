@@ -133,9 +133,8 @@ static void recovery_close(struct recovery *recovery, int rc)
     files_place_done(&recovery->place);
 }
 
-/* *ret_done: the save took place. */
-static int recover_one_place(struct files *files, struct call *call,
-                             const struct file_record *record, bool *ret_done)
+int files_recover_place(struct files *files, struct call *call,
+                        const struct file_record *record, bool *ret_done)
 {
     struct recovery recovery;
     int rc = recovery_open(files, call, record, record->real, &recovery);
@@ -146,6 +145,8 @@ static int recover_one_place(struct files *files, struct call *call,
         *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
         if (files_record_removes(record)) {
             *ret_done = !recovery.place.exists;
+        } else if (record->after[0] == '\0') { /* the removal of a folder was undone */
+            *ret_done = recovery.place.exists;
         }
         if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;
@@ -244,10 +245,15 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
         return rc;
     }
     record.intents = space;
-    if (record.to.len > 0) {
+    if (record.group != NULL) {
+        rc = files_group_recover(files, call, &record, &done);
+        if (rc == NG_OK && done) {
+            rc = files_group_complete(files, call, &record);
+        }
+    } else if (record.to.len > 0) {
         rc = recover_move(files, call, &record, &done);
     } else {
-        rc = recover_one_place(files, call, &record, &done);
+        rc = files_recover_place(files, call, &record, &done);
     }
     if (rc != NG_OK) {
         hide_other_path(call, &record, rc);

@@ -175,6 +175,9 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
     if (rc == NG_OK && op->put == FILE_PUT_RENAME) {
         rc = keep_owner_and_mode(op, place->path, op->temp);
     }
+    if (rc == NG_OK && op->mode != 0 && fchmod(op->temp, op->mode) != 0) {
+        rc = files_fail_os(call, errno, "save", place->path);
+    }
     struct stat st;
     if (rc == NG_OK && (fsync(op->temp) != 0 || fstat(op->temp, &st) != 0 ||
                         renameat(place->dir, writing.data, place->dir, complete.data) != 0)) {
@@ -458,6 +461,55 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     (void)unlinkat(place->dir, temp.data, 0);
     if (*ret == FILE_SAVED && files_sync_folder(place->dir, op->fd) != 0) {
         return files_fail_os(call, errno, "remove", place->path);
+    }
+    return NG_OK;
+}
+
+int files_remove_folder(struct file_op *op, enum file_saved *ret)
+{
+    struct file_place *place = &op->place;
+    *ret = FILE_SAVED;
+    files_op_enter(op, FILE_OP_SAVED);
+    if (unlinkat(place->dir, place->name.data, AT_REMOVEDIR) != 0) {
+        int error = errno;
+        files_op_enter(op, FILE_OP_INTENDED);
+        if (error == ENOENT || error == ENOTDIR) {
+            *ret = FILE_AGAIN;
+            return NG_OK;
+        }
+        if (error == ENOTEMPTY || error == EEXIST) {
+            return call_fail(op->call, NG_EFAILED,
+                             "The folder %.*s is not empty. Delete what is in it first.",
+                             (int)place->path.len, place->path.data);
+        }
+        return files_fail_name(op->call, error, "remove", place, "");
+    }
+    if (files_sync_folder(place->dir, -1) != 0) {
+        return files_fail_os(op->call, errno, "remove", place->path);
+    }
+    return NG_OK;
+}
+
+int files_make_folder(struct file_op *op, enum file_saved *ret)
+{
+    struct file_place *place = &op->place;
+    *ret = FILE_SAVED;
+    int rc = files_make_parents(op->call, place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    files_op_enter(op, FILE_OP_SAVED);
+    if (mkdirat(place->dir, place->name.data, op->mode) != 0) {
+        int error = errno;
+        files_op_enter(op, FILE_OP_INTENDED);
+        if (error == EEXIST) {
+            *ret = FILE_AGAIN;
+            return NG_OK;
+        }
+        return files_fail_name(op->call, error, "create", place, "");
+    }
+    if (files_sync_folder(place->dir, -1) != 0) {
+        return files_fail_os(op->call, errno, "create", place->path);
     }
     return NG_OK;
 }

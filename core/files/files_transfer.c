@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* files_transfer.c - copies and moves inside the roots; never replaces a file. */
+/* files_transfer.c - copies and moves inside the roots; never replaces a file. What changes
+ * with a move is its group: files_group.c. */
 #include <errno.h>
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
+
+/* A folder has a group, and so has what changes other files. */
+static int transfer_group(struct file_op *op, bool folder)
+{
+    const struct ng_file_transfer *transfer = &op->transfer;
+    op->grouping = NULL;
+    if (!folder && transfer->edit_count == 0) {
+        return NG_OK;
+    }
+    int rc = files_grouping_new(op->call, transfer->edit_count, &op->grouping);
+    for (size_t i = 0; rc == NG_OK && i < transfer->edit_count; i++) {
+        op->grouping->paths[i] = transfer->edits[i].path;
+    }
+    return rc;
+}
 
 /* Resolves source and destination. */
 static int transfer_resolve(struct file_op *op, struct file_place *from, struct file_place *to)
@@ -14,8 +30,13 @@ static int transfer_resolve(struct file_op *op, struct file_place *from, struct 
     if (rc != NG_OK) {
         return rc;
     }
-    if (files_place_type(from) != NG_FILE_REGULAR) {
+    bool folder = op->transfer.folder && files_place_type(from) == NG_FILE_DIRECTORY;
+    if (files_place_type(from) != NG_FILE_REGULAR && !folder) {
         return files_fail_type(call, from);
+    }
+    rc = transfer_group(op, folder);
+    if (rc != NG_OK) {
+        return rc;
     }
     rc = files_resolve(op->files, call, op->transfer.to, to);
     if (rc == NG_OK && (to->exists || to->dangling)) {
@@ -33,6 +54,9 @@ static int transfer_reply(struct file_op *op)
     struct ng_file now = op->present;
     now.path = op->transfer.to;
     now.real = op->target.real;
+    if (now.revision.data != NULL) {
+        now.revision = ng_str_of(op->record.after);
+    }
     now.space = op->transfer.keep ? op->record.space : op->record.to_space;
     if (op->transfer.replied == NULL) {
         return NG_OK;
@@ -70,19 +94,40 @@ static void transfer_plan(struct file_op *op)
     record->to_space = to_space;
 }
 
-static int transfer_locked(struct file_op *op)
+/* Are the locks still those of what the paths lead to? */
+static int transfer_is_locked(struct file_op *op, bool *ret_same)
 {
-    bool again = false;
-    int rc = transfer_resolve(op, &op->place, &op->target);
-    if (rc != NG_OK) {
-        return rc;
+    if (op->grouping != NULL) {
+        return files_group_is_locked(op, ret_same);
     }
     struct ng_str names[2];
     files_op_sort(op->place.real, op->target.real, names);
-    if (!str_equal(names[0], op->lock_names[0]) || !str_equal(names[1], op->lock_names[1])) {
+    *ret_same = op->lock_count == 2 && str_equal(names[0], op->lock_names[0]) &&
+                str_equal(names[1], op->lock_names[1]);
+    return NG_OK;
+}
+
+static int transfer_locked(struct file_op *op)
+{
+    bool again = false;
+    bool same = false;
+    int rc = transfer_resolve(op, &op->place, &op->target);
+    if (rc == NG_OK) {
+        rc = transfer_is_locked(op, &same);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!same) {
         return files_op_restart(op);
     }
-    rc = files_op_read(op, false, 0, &again);
+    if (files_place_type(&op->place) == NG_FILE_REGULAR) {
+        rc = files_op_read(op, false, 0, &again);
+    } else {
+        files_describe(&op->place, &op->present);
+        files_mark(&op->place.st, op->record.mark);
+        op->record.before[0] = '\0';
+    }
     if (rc == NG_OK && again) {
         return files_op_again(op);
     }
@@ -93,7 +138,13 @@ static int transfer_locked(struct file_op *op)
         return rc;
     }
     transfer_plan(op);
-    rc = transfer_reply(op);
+    rc = op->grouping != NULL ? files_group_plan(op, &again) : NG_OK;
+    if (rc == NG_OK && again) {
+        return files_op_again(op);
+    }
+    if (rc == NG_OK) {
+        rc = transfer_reply(op);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -125,11 +176,16 @@ static int transfer_begin(struct file_op *op)
     }
     if (rc != NG_OK && op->call->idempotency != NULL && changed.data != NULL) {
         /* An earlier attempt of this call may have moved it. */
+        op->lock_names = op->lock_pair;
         op->lock_names[0] = changed;
         op->lock_count = 1;
         op->locked = transfer_refused;
         rc = NG_OK;
+    } else if (rc == NG_OK && op->grouping != NULL) {
+        op->locked = transfer_locked;
+        rc = files_group_locks(op, &from, &to);
     } else if (rc == NG_OK) {
+        op->lock_names = op->lock_pair;
         files_op_sort(from.real, to.real, op->lock_names);
         op->lock_count = 2;
         op->locked = transfer_locked;

@@ -85,31 +85,32 @@ int abi_take(struct call *call, const struct abi_form *form, void *to, const voi
     return rc;
 }
 
-int abi_take_changes(struct call *call, const struct ng_change *changes, size_t count,
-                     const struct ng_change **ret)
+int abi_take_array(struct call *call, const struct abi_form *form, const void *items,
+                   size_t count, const void **ret)
 {
-    int rc = abi_check(call, &abi_change, changes);
+    *ret = items;
+    if (count == 0 || abi_size_of(items) == form->size) {
+        return NG_OK;
+    }
+    int rc = abi_check(call, form, items);
     if (rc != NG_OK) {
         return rc;
     }
-    if (count > NG_CHANGES_MAX) {
-        return NG_OK; /* refused by the store, which reads none of them */
-    }
-    size_t step = changes->size;
-    struct ng_change *copies = arena_alloc(&call->arena, count * sizeof(*copies));
+    size_t step = abi_size_of(items);
+    char *copies = arena_alloc(&call->arena, count * form->size);
     if (copies == NULL) {
         return call_no_memory(call);
     }
     for (size_t i = 0; i < count; i++) {
-        const char *at = (const char *)changes + i * step;
+        const char *at = (const char *)items + i * step;
         size_t size = abi_size_of(at);
         if (size != step) {
             return call_fail(call, NG_EINTERNAL,
-                             "changes[%zu].size is %zu, and that of the first is %zu: all are "
-                             "sizeof(struct ng_change)",
-                             i, size, step);
+                             "the `size` of struct %s number %zu is %zu, and that of the first "
+                             "is %zu: all are sizeof(struct %s)",
+                             form->name, i, size, step, form->name);
         }
-        abi_copy(&abi_change, &copies[i], at);
+        abi_copy(form, copies + i * form->size, at);
     }
     *ret = copies;
     return NG_OK;

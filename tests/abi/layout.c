@@ -216,6 +216,11 @@ AT(ng_file_transfer, exists_code, 80);
 SIZE(ng_file_transfer, 88);
 PAD(ng_file_transfer, keep, 7);
 PAD(ng_file_transfer, exists_code, 4);
+AT(ng_file_transfer, edits, 88);
+AT(ng_file_transfer, edit_count, 96);
+AT(ng_file_transfer, folder, 104);
+SIZE(ng_file_transfer, 112);
+PAD(ng_file_transfer, folder, 7);
 
 AT(ng_file_undo, size, 0);
 AT(ng_file_undo, path, 8);

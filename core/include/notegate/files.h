@@ -115,6 +115,9 @@ struct ng_file_list {
 
 #define NG_FILE_ENTRIES_MAX 100000
 
+/* Most files that change with one move: those inside a moved folder, and those of `edits`. */
+#define NG_FILE_GROUP_MAX 4096
+
 /* Copies or moves a file inside the roots; never replaces a file. Creates missing parents and
  * keeps the mode. Undoable; a move takes the undo history along. `replied` makes the reply once
  * all checks have passed; NULL: no reply. Read by its size. */
@@ -127,21 +130,30 @@ struct ng_file_transfer {
     ng_file_fn *replied;             /* present: the file under its new path, next: NULL */
     void *user;
     int exists_code; /* if `to` exists; 0: NG_ECONFLICT */
+    /* Of a move: edits of other files, or of `from`, that belong to it. After a crash all of it
+     * took place, or nothing; one undo of `to`, or of an edited file, reverts all. Paths are
+     * those before the move; a file that does not exist is left out. Of an edit only size,
+     * path, fn, user, max_bytes and collection count; `fn` must not reply. At most
+     * NG_FILE_GROUP_MAX. `user` of each is in call memory. */
+    const struct ng_file_edit *edits;
+    size_t edit_count;
+    bool folder; /* `from` may be a folder; it moves with all its files */
 };
 
 /* The effect of an undo, for its reply. */
 enum ng_undo_kind {
     NG_UNDO_EDIT = 1,   /* restored the content before the edit */
     NG_UNDO_CREATE = 2, /* removed the file */
-    NG_UNDO_MOVE = 3    /* moved the file back to its former path (`former`) */
+    NG_UNDO_MOVE = 3,   /* moved the file back to its former path (`former`) */
+    NG_UNDO_DELETE = 4  /* made the file or empty folder again that was removed */
 };
 
 typedef int ng_undo_fn(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
                        struct ng_str former, void *user);
 
-/* Reverts the last change of a tool. NG_ENOTFOUND: the file does not exist. NG_ECONFLICT: it
- * was changed since by another program; nothing is changed. NG_EFAILED: no history. Read by its
- * size.
+/* Reverts the last change of a tool, also a removal. NG_ENOTFOUND: the file does not exist.
+ * NG_ECONFLICT: it was changed since by another program; nothing is changed. NG_EFAILED: no
+ * history. Read by its size.
  */
 struct ng_file_undo {
     size_t size;
