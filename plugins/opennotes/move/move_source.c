@@ -34,32 +34,16 @@ static bool is_hidden(struct ng_str path)
     return false;
 }
 
-/* By its place on disk. */
 static int find_place(struct notes_notebook *notebook, struct ng_call *call,
                       struct notes_move_source *source)
 {
-    struct ng_file found = {.size = sizeof(found)};
-    struct ng_str file = source->path;
-    bool exists = false;
-    struct ng_str slashed =
-        call->host->format(call, "%.*s/", (int)source->path.len, source->path.data);
-    if (slashed.data == NULL) {
-        return notes_fail_memory(call);
-    }
-    /* The folder may be on disk in another Unicode form. */
-    int rc = notes_write_file(notebook, call, slashed, &file, &exists);
-    if (rc == NG_OK) {
-        file.len -= str_ends(file, "/");
-        rc = notes_write_place(notebook, call, file, &source->absolute);
-    }
-    if (rc == NG_OK) {
-        rc = call->host->file_stat(call, source->absolute, &found);
-    }
+    enum ng_file_type type = NG_FILE_NONE;
+    int rc = notes_write_find(notebook, call, source->path, &source->absolute, &type);
     if (rc != NG_OK) {
         return rc;
     }
-    source->folder = found.type == NG_FILE_DIRECTORY;
-    bool note = found.type == NG_FILE_REGULAR && notes_tree_is_note(source->path);
+    source->folder = type == NG_FILE_DIRECTORY;
+    bool note = type == NG_FILE_REGULAR && notes_tree_is_note(source->path);
     return source->folder || note ? NG_OK : fail_missing(call, source->path);
 }
 

@@ -5,9 +5,6 @@
 
 #include "move_facts.h"
 
-/* The notebook's folder of deleted notes; hidden, as other names that begin with a dot. */
-#define NOTES_TRASH ".trash"
-
 struct notes_move_source {
     struct ng_str path;     /* relative, in NFC */
     struct ng_str absolute; /* as on disk */

@@ -37,4 +37,30 @@ void vault_look(struct vault *vault);
 int vault_move(struct vault *vault, struct ng_str from, const char *disk, struct ng_str to,
                size_t *ret_links);
 
+/* ---- random notebooks */
+
+#define NOTES_MAX 14
+#define FILES_MAX 4
+
+struct random_note {
+    struct ng_str disk, path;  /* on disk, and in NFC */
+    const char *title, *alias; /* NULL: none */
+};
+
+struct test_vault {
+    struct vault vault;
+    uint64_t random;
+    struct random_note notes[NOTES_MAX];
+    size_t note_count;
+    struct ng_str files[FILES_MAX];
+    size_t file_count;
+};
+
+uint64_t next_random(struct test_vault *test, uint64_t below);
+struct ng_str random_path(struct test_vault *test, const char *ending);
+bool is_taken(const struct test_vault *test, struct ng_str path);
+const struct random_note *random_note(struct test_vault *test);
+/* Notes and files with links of every form, by test->random. */
+void make_vault(struct test_vault *test);
+
 #endif

@@ -209,3 +209,25 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
     }
     return rc;
 }
+
+int notes_write_find(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                     struct ng_str *ret_absolute, enum ng_file_type *ret_type)
+{
+    struct ng_file found = {.size = sizeof(found)};
+    struct ng_str file = path;
+    bool exists = false;
+    struct ng_str folder = call->host->format(call, "%.*s/", (int)path.len, path.data);
+    if (folder.data == NULL) {
+        return notes_fail_memory(call);
+    }
+    int rc = notes_write_file(notebook, call, folder, &file, &exists);
+    if (rc == NG_OK) {
+        file.len -= str_ends(file, "/");
+        rc = notes_write_place(notebook, call, file, ret_absolute);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->file_stat(call, *ret_absolute, &found);
+    }
+    *ret_type = found.type;
+    return rc;
+}

@@ -71,6 +71,7 @@ CALLS = {
                        {"path": "odd.md", "operation": "append", "section": "Part", "content": "x"},
                        {"path": "odd.md", "operation": "str_replace", "oldStr": "text", "newStr": "text"},
                        {"path": "odd.md", "operation": "undo"}],
+    "opennotes_move": [{"path": "odd.md", "to": "sub/moved.md"}, {"path": "sub", "to": "other"}], "opennotes_delete": [{"path": "odd.md"}],
     "opennotes_daily": [{"date": "2026-01-02", "content": "x"}, {"date": "2026-01-02", "content": "x", "section": "Part"}],
     "opennotes_views": [{"view": "kanban", "params": {"status": "open"}}],
     "opennotes_links": [{"path": "odd.md", "kind": "backlinks"}, {"path": "odd.md"}], "opennotes_tags": [{"prefix": "a"}], "opennotes_notebooks": [{}],
