@@ -38,7 +38,7 @@ static int find_place(struct notes_notebook *notebook, struct ng_call *call,
                       struct notes_move_source *source)
 {
     enum ng_file_type type = NG_FILE_NONE;
-    int rc = notes_write_find(notebook, call, source->path, &source->absolute, &type);
+    int rc = notes_write_at(notebook, call, source->path, &source->absolute, &type);
     if (rc != NG_OK) {
         return rc;
     }

@@ -34,8 +34,8 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
 
 /* What is at a path that is none of a listed note, in any Unicode form of it: a folder, or a
  * file in the trash. */
-int notes_write_find(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
-                     struct ng_str *ret_absolute, enum ng_file_type *ret_type);
+int notes_write_at(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                   struct ng_str *ret_absolute, enum ng_file_type *ret_type);
 /* The same check for a file that is about to be written. */
 int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
                        const struct ng_file *present, struct ng_str path);

@@ -210,8 +210,8 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
     return rc;
 }
 
-int notes_write_find(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
-                     struct ng_str *ret_absolute, enum ng_file_type *ret_type)
+int notes_write_at(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                   struct ng_str *ret_absolute, enum ng_file_type *ret_type)
 {
     struct ng_file found = {.size = sizeof(found)};
     struct ng_str file = path;

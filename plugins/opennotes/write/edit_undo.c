@@ -70,7 +70,7 @@ static int find_undone(struct notes_notebook *notebook, struct ng_call *call,
     }
     bool trashed = notes_path_below(job->path, ng_str_of(NOTES_TRASH)).len > 0;
     if (trashed || (job->path.len > 0 && !notes_tree_is_note(job->path))) {
-        rc = notes_write_find(notebook, call, job->path, ret_absolute, &type);
+        rc = notes_write_at(notebook, call, job->path, ret_absolute, &type);
     }
     job->folder = type == NG_FILE_DIRECTORY;
     if (rc != NG_OK || job->folder || (trashed && type == NG_FILE_REGULAR)) {
