@@ -82,6 +82,7 @@ static int add_text(struct notes_gather *gather, const struct notes_value *value
     *kept = (struct notes_gathered_value){
         .style = value->place.style, .text = text, .first = before};
     place_value(gather, value, kept);
+    gather->other_values -= value->values;
     int rc = notes_markdown_parse(text, &value_events, gather, NULL);
     kept->count = gather->count - before;
     for (size_t i = before; i < gather->count; i++) {
@@ -138,6 +139,7 @@ int notes_gather_links(struct arena *arena, struct ng_str text, struct notes_gat
     }
     ret->body = ret->note.place.body;
     ret->yaml.yaml = ret->note.yaml;
+    ret->other_values = ret->note.frontmatter->values;
     rc = add_value(ret, ret->note.frontmatter);
     if (rc == NG_OK) {
         rc = notes_markdown_parse(ret->note.body, &body_events, ret, NULL);

@@ -44,6 +44,7 @@ struct notes_gather {
     size_t count, room;
     struct notes_gathered_value *values;
     size_t value_count, value_room;
+    size_t other_values; /* of front matter, without those */
     struct notes_yaml_source yaml;
     struct notes_gathered_definition *definitions; /* in order, if there are references */
     size_t definition_count, definition_room;

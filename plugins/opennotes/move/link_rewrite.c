@@ -344,8 +344,7 @@ static int check_result(struct rewrite *rewrite, struct ng_str made)
             return fail_link(rewrite, &before->links[i]);
         }
     }
-    bool same = before->count == after.count &&
-                before->note.frontmatter->values == after.note.frontmatter->values &&
+    bool same = before->count == after.count && before->other_values == after.other_values &&
                 before->note.frontmatter_error.len == after.note.frontmatter_error.len;
     return same || before->count == 0 ? NG_OK : fail_link(rewrite, &before->links[0]);
 }
