@@ -20,7 +20,7 @@
 #define FILES_LOCK_WAIT_MS 10000 /* wait for the flock of another process */
 #define FILES_WAITERS_MAX 4096   /* calls that wait for one file */
 /* Undo text of one file; a change that alone needs more cannot be undone. */
-#define FILES_UNDO_BYTES_MAX ((size_t)12 * 1024 * 1024)
+#define FILES_UNDO_BYTES_MAX NG_FILE_UNDO_BYTES
 /* Largest JSON of an intent or a history; it contains paths. */
 #define FILES_JSON_MAX ((size_t)32 * 1024 * 1024)
 /* Longest reply that an intent keeps for its idempotency key. */

@@ -114,6 +114,7 @@ int editor_str_replace(struct ng_call *call, struct editor_job *job);
 int editor_insert(struct ng_call *call, struct editor_job *job);
 int editor_regex_replace(struct ng_call *call, struct editor_job *job);
 int editor_undo(struct ng_call *call, struct editor_job *job);
+int editor_delete(struct ng_call *call, struct editor_job *job);
 int editor_transfer(struct ng_call *call, struct editor_job *job);
 int editor_search(struct ng_call *call, struct editor_job *job);
 
