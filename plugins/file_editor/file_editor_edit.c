@@ -443,8 +443,8 @@ static int delete_fn(struct ng_call *call, const struct ng_file *present, struct
     return ng_reply(call, call->host->format(call,
                                              "Deleted the %s %.*s. `undo_edit` with this path "
                                              "brings it back.",
-                                             folder ? "folder" : "file", (int)job->path.len,
-                                             job->path.data));
+                                             folder ? "folder" : "file", (int)present->real.len,
+                                             present->real.data));
 }
 
 int editor_delete(struct ng_call *call, struct editor_job *job)
@@ -457,7 +457,18 @@ int editor_delete(struct ng_call *call, struct editor_job *job)
         .expected_revision = job->expected,
         .max_bytes = NG_FILE_UNDO_BYTES,
     };
+    struct ng_file now = {.size = sizeof(now)};
     int rc = editor_check_mode(call, job->path);
+    if (rc == NG_OK) {
+        rc = call->host->file_stat(call, job->path, &now);
+    }
+    if (rc == NG_OK && now.type == NG_FILE_REGULAR && now.bytes > NG_FILE_UNDO_BYTES) {
+        rc = ng_fail(call, NG_ETOOLARGE,
+                     "%.*s has %llu bytes, and only up to %zu can be brought back. `move` it "
+                     "where it is not in the way.",
+                     (int)job->path.len, job->path.data, (unsigned long long)now.bytes,
+                     NG_FILE_UNDO_BYTES);
+    }
     if (rc == NG_OK) {
         rc = call->host->file_edit(call, &edit);
     }

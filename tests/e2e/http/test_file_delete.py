@@ -104,13 +104,39 @@ def test_a_new_file_at_the_place(served, root):
     assert refused.status_code == 409 and path.read_text() == "another program's\n"
 
 
+def test_the_name_is_used_again(served, root):
+    """The undo of the newer file uncovers the removal of the older one."""
+    path = root / "file"
+    path.write_text("old\n")
+    assert as_agent(served, "ada", command="delete", path=str(path)).status_code == 200
+    assert as_agent(served, "ada", command="create", path=str(path), file_text="new\n").status_code == 200
+    assert as_agent(served, "ada", command="undo_edit", path=str(path)).status_code == 200
+    assert not path.exists()
+    assert as_agent(served, "ada", command="undo_edit", path=str(path)).status_code == 200
+    assert path.read_text() == "old\n"
+
+
+def test_modes(served, root):
+    """What a restored file may do is not more than it was: no other user's set-user-ID."""
+    for mode, restored in ((0o4755, 0o755), (0o600, 0o600), (0o444, 0o444)):
+        path = root / f"{mode:o}"
+        path.write_text("x\n")
+        path.chmod(mode)
+        assert as_agent(served, "ada", command="delete", path=str(path)).status_code == 200
+        assert as_agent(served, "ada", command="undo_edit", path=str(path)).status_code == 200
+        assert stat.S_IMODE(path.stat().st_mode) == restored
+
+
 def test_refused(served, root):
     (root / "large").write_bytes(b"x" * (12 * 1024 * 1024 + 1))
     (root / "file").write_text("x\n")
     assert as_agent(served, "ada", command="delete", path=str(root / "none")).status_code == 404
     assert as_agent(served, "ada", command="undo_edit", path=str(root / "none")).status_code == 404
     assert as_agent(served, "ada", command="delete", path="/etc/passwd").status_code == 403
-    assert as_agent(served, "ada", command="delete", path=str(root / "large")).status_code == 413
+    large = as_agent(served, "ada", command="delete", path=str(root / "large"))
+    assert large.status_code == 413 and "`move` it" in large.json()["message"]
+    whole = as_agent(served, "ada", command="delete", path=str(root))
+    assert whole.status_code in (400, 422) and root.is_dir()
     stale = as_agent(served, "ada", command="delete", path=str(root / "file"), expectedRevision="0" * 32)
     assert stale.status_code == 409
     asked = served.call("fileEditor", {"command": "delete", "path": str(root / "file")}, {"X-Notegate-Mode": "ask"})
