@@ -345,6 +345,12 @@ struct ng_host {
      * (NG_EBUSY: the gateway is stopping; then `step` does not run). step NULL: only frees it.
      * Due for each, at the latest in stop(). */
     int (*start_later)(struct ng_later *later, ng_step_fn *step, void *user);
+
+    /* Searches the resources of all plugins that the caller may use, kind by kind in a stable
+     * order, in the space that it names, else in the default space of each plugin. `find` is in
+     * call memory. Returns NG_PENDING; return it. Then step(call, find->user) runs on a worker
+     * and returns the result of the call. A kind that fails is left out (`incomplete`). */
+    int (*find)(struct ng_call *call, struct ng_find *find, ng_step_fn *step);
 };
 
 /* ---- declarations of a plugin ---- */
