@@ -181,12 +181,11 @@ static const char search_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"query\"],"
     "\"properties\":{"
     "\"query\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"
-    "\"description\":\"Words to find.\"},"
+    "\"description\":\"Words.\"},"
     "\"kinds\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":16,"
-    "\"description\":\"Only these: " SEARCH_KINDS ".\"},"
+    "\"description\":\"Only " SEARCH_KINDS ".\"},"
     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50,\"default\":10},"
-    "\"cursor\":{\"type\":\"string\",\"description\":\"Of the answer before: its next "
-    "page.\"}}}";
+    "\"cursor\":{\"type\":\"string\",\"description\":\"Of the last answer: the next page.\"}}}";
 _Static_assert(SEARCH_LIMIT_MAX == 50 && SEARCH_KINDS_MAX == 16, "as in the schema");
 
 static const char search_result[] =
@@ -197,7 +196,7 @@ static const char search_result[] =
     "\"uri\":{\"type\":\"string\",\"description\":\"resources/read gives the text\"},"
     "\"kind\":{\"type\":\"string\"},\"space\":{\"type\":\"string\"},"
     "\"title\":{\"type\":\"string\"},"
-    "\"updated\":{\"type\":[\"string\",\"null\"],\"description\":\"null: unknown\"},"
+    "\"updated\":{\"type\":\"string\",\"format\":\"date-time\"},"
     "\"agent\":{\"type\":\"string\"},"
     "\"line\":{\"type\":\"integer\",\"description\":\"Of the hit in the text, from 1\"},"
     "\"excerpt\":{\"type\":\"string\"},\"score\":{\"type\":\"number\"}}}},"
@@ -210,9 +209,9 @@ static const struct ng_tool search_tools[] = {
     {
         .name = "search",
         .title = "Search everything",
-        .summary = "Search all kinds of texts at once, when it is not known where something "
-                   "was written: named notebooks, entries, memories, notes, files, cells. Each "
-                   "hit has the URI of its resource, and the line.",
+        .summary =
+            "Find a text in named notebooks, entries, memories, notes, files and cells at "
+            "once, when it is not known where it was written.",
         .params = search_params,
         .result = search_result,
         .run = search_run,

@@ -93,30 +93,20 @@ static void put(struct search_job *job, struct ng_writer *writer, const char *na
     job->call->host->json_string(writer, str_or(text, ng_str_of("")));
 }
 
-static void put_updated(const struct ng_host *host, struct ng_writer *writer, int64_t time_ms)
-{
-    char text[RFC3339_SIZE];
-    host->json_name(writer, "updated");
-    if (time_ms <= 0) {
-        host->json_null(writer);
-        return;
-    }
-    rfc3339_write(time_ms, RFC3339_MS, text);
-    host->json_string(writer, ng_str_of(text));
-}
-
 static void put_hit(struct search_job *job, struct ng_writer *writer,
                     const struct search_hit *found)
 {
     const struct ng_host *host = job->call->host;
     const struct ng_hit *hit = &found->hit;
     double score = 1.0 / (SEARCH_RANK_K + (double)found->rank);
+    char updated[RFC3339_SIZE];
     host->json_object(writer);
     put(job, writer, "uri", hit->uri);
     put(job, writer, "kind", hit->kind);
     put(job, writer, "space", hit->space);
     put(job, writer, "title", utf8_cut(hit->title, SEARCH_TITLE_MAX));
-    put_updated(host, writer, hit->updated_ms);
+    rfc3339_write(hit->updated_ms, RFC3339_MS, updated);
+    put(job, writer, "updated", ng_str_of(updated));
     if (hit->agent.len > 0) {
         put(job, writer, "agent", hit->agent);
     }
