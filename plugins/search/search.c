@@ -184,7 +184,8 @@ static const char search_params[] =
     "\"description\":\"Words.\"},"
     "\"kinds\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"maxItems\":16,"
     "\"description\":\"Only " SEARCH_KINDS ".\"},"
-    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50,\"default\":10},"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50,\"default\":10,"
+    "\"description\":\"Hits.\"},"
     "\"cursor\":{\"type\":\"string\",\"description\":\"Of the last answer: the next page.\"}}}";
 _Static_assert(SEARCH_LIMIT_MAX == 50 && SEARCH_KINDS_MAX == 16, "as in the schema");
 
@@ -210,8 +211,8 @@ static const struct ng_tool search_tools[] = {
         .name = "search",
         .title = "Search everything",
         .summary =
-            "Find a text in named notebooks, entries, memories, notes, files and cells at "
-            "once, when it is not known where it was written.",
+            "Search everything at once (named notebooks, entries, memories, notes, files, "
+            "cells), when it is not known where something was written.",
         .params = search_params,
         .result = search_result,
         .run = search_run,

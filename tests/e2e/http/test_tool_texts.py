@@ -20,7 +20,8 @@ NOTES = "opennotes_"
 FORMS = ("mcp", "openai", "openai-responses", "anthropic", "gemini")
 KINDS = {
     "notebook": "named text notebooks", "notebook_": "agents' notebook", "memory_": "agents' shared memory",
-    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "": "Jupyter notebook"}
+    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "search": "everything",
+    "": "Jupyter notebook"}
 
 
 @pytest.fixture
