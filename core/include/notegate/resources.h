@@ -27,7 +27,7 @@ struct ng_hit {
     size_t size;
     struct ng_str id;      /* of the resource, as in list_add() */
     struct ng_str title;   /* absent: the id */
-    struct ng_str agent;   /* who changed it last; absent: unknown */
+    struct ng_str agent;   /* of its last change; absent: unknown */
     struct ng_str excerpt; /* the text around the hit; absent: none */
     int64_t updated_ms;    /* Unix time; 0: unknown */
     uint64_t line;         /* of the hit in the text that read() gives, from 1; 0: unknown */
