@@ -69,7 +69,7 @@ static int print_entry(struct page *page, const struct listing_item *item)
     buf_init(&uri, RESOURCE_URI_MAX);
     if (desc->kind != NULL) {
         (void)resource_uri_print(&uri, page->spaces[page->space_at], ng_str_of(desc->kind),
-                            item->id);
+                                 item->id);
     } else {
         buf_add_str(&uri, item->id);
     }

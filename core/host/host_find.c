@@ -39,7 +39,7 @@ struct find_run {
     struct ng_find *asked; /* the plugin's */
     struct ng_find all;    /* the same, in the size of this gateway */
     ng_step_fn *step;
-    struct plugin *own;  /* that searches; NULL: of the call's tool */
+    struct plugin *own;  /* of the search; NULL: that of the tool */
     struct ng_str query; /* folded */
     size_t index;        /* of the kind */
     size_t failed, done; /* kinds */
@@ -90,7 +90,7 @@ static bool find_begin_scan(struct find_run *run)
 /* ---- the hits of one kind ---- */
 
 /* Folded text in call memory; {NULL, 0}: out of memory. */
-static struct ng_str find_fold(struct call *call, struct ng_str text)
+static struct ng_str find_folded(struct call *call, struct ng_str text)
 {
     struct buf folded;
     struct ng_str copy = STR_NONE;
@@ -123,7 +123,7 @@ static int find_keep(struct find_run *run, const struct ng_hit *hit)
 {
     struct arena *arena = &run->call->arena;
     struct find_hit *kept = arena_zalloc(arena, sizeof(*kept));
-    struct ng_str title = find_fold(run->call, str_or(hit->title, hit->id));
+    struct ng_str title = find_folded(run->call, str_or(hit->title, hit->id));
     if (kept == NULL || title.data == NULL) {
         return call_no_memory(run->call);
     }
@@ -360,7 +360,7 @@ int host_find(struct ng_call *pub, struct ng_find *find, ng_step_fn *step)
     if (rc != NG_OK) {
         return rc;
     }
-    run->query = find_fold(call, run->all.text);
+    run->query = find_folded(call, run->all.text);
     if (run->query.data == NULL) {
         return call_no_memory(call);
     }

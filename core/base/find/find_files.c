@@ -28,7 +28,7 @@ struct scan {
     void *user;
     struct ng_str *roots; /* real paths of all roots of the caller */
     size_t root_count;
-    struct ng_str root; /* that is being walked */
+    struct ng_str root; /* of the present walk */
     struct arena paths;
     struct scan_item *items;
     size_t count, cap;
