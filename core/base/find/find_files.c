@@ -276,7 +276,7 @@ int find_files(struct ng_call *call, struct ng_str space, struct ng_find *find,
     arena_init(&scan.paths, FIND_FILES_PATHS_MAX);
     buf_init(&scan.text, FIND_FILE_BYTES_MAX);
     int rc = scan_find_roots(&scan, space, &of_space);
-    if (rc == NG_OK) {
+    if (rc == NG_OK && of_space != NULL) {
         rc = scan_walk(&scan, of_space);
     }
     if (rc == NG_OK) {
