@@ -186,6 +186,8 @@ static const struct ng_resources editor_resources[] = {
         .list = editor_resource_list,
         .read = editor_resource_read,
         .complete = editor_resource_complete,
+        .find = editor_resource_find,
+        .scans = true,
     },
 };
 

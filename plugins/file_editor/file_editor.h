@@ -138,4 +138,9 @@ int editor_resource_complete(void *self, struct ng_call *call, struct ng_str spa
                              struct ng_listing *listing);
 int editor_guide(void *self, struct ng_call *call, struct ng_str args);
 
+/* ---- file_editor_find.c */
+
+int editor_resource_find(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_find *find);
+
 #endif
