@@ -240,8 +240,8 @@ static void restore_name_near(const struct restore_job *job, const struct archiv
     buf_printf(error, "it has no %s", job->line->only);
     if (only->near_id.len > 0) {
         buf_add_c(error, "; did you mean ");
-        (void)mcp_uri_print(error, buf_str(&only->near_space), job->uri.kind,
-                            buf_str(&only->near_id));
+        (void)resource_uri_print(error, buf_str(&only->near_space), job->uri.kind,
+                                 buf_str(&only->near_id));
         buf_add_char(error, '?');
     } else if (only->unpack != NULL && !only->has_files) {
         buf_add_c(error, "; it has no files at all, as of a backup without --files");

@@ -229,7 +229,8 @@ struct call {
     void *step_user;
     struct deferral deferral;
     ng_step_fn *repeat; /* call_gave(): runs again when all that is pending has ended well */
-    ng_step_fn *later;  /* its next step: continue_on_worker */
+    void *repeat_user;
+    ng_step_fn *later; /* its next step: continue_on_worker */
     void *later_user;
     atomic_bool begun;                    /* its tool or step was run, if only once */
     struct call *timer_prev, *timer_next; /* in a list of timers.c */
@@ -371,6 +372,9 @@ void call_reset_result(struct call *call);
  * well. */
 void call_gives(struct call *call);
 int call_gave(struct call *call, int rc);
+/* The same of a step that is not the call's first: NG_PENDING, or the failure of a plugin that
+ * took no deferral. */
+int call_gave_pending(struct call *call, ng_step_fn *step, void *user);
 
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */

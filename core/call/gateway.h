@@ -48,6 +48,7 @@ struct gateway {
     struct cluster *cluster;         /* cluster.h; NULL where there is no store */
     struct quota *buffered;          /* bytes of bodies, by agent: limits.buffered */
     struct quota *streams;           /* quota.h: streams by agent: limits.streams */
+    struct quota *scans;             /* searches of files under way, by agent */
     struct disk *disk;               /* disk.h; NULL where there is no store */
     struct timers *timers;           /* deadlines of calls */
     struct audit_refusals *refusals; /* audit_refusals.h; NULL where nothing runs */

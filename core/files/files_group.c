@@ -3,6 +3,7 @@
  * refers to the moved one. Their locks, their contents, and their part of the intent. */
 #include <stdlib.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/plugin.h"
 #include "core/fault/module_run.h"
@@ -125,7 +126,7 @@ static int add_paths(struct file_op *op, struct names *names)
         struct file_place place;
         rc = files_resolve(op->files, op->call, op->grouping->paths[i], &place);
         if (rc != NG_OK) {
-            return rc;
+            return op->undo.path.len > 0 ? files_undo_hide(op, rc) : rc;
         }
         if (place.exists && names->count < names->room) {
             names->items[names->count++] = place.real;
@@ -178,6 +179,8 @@ int files_group_locks(struct file_op *op, const struct file_place *from,
 {
     struct names names;
     int rc = collect_names(op, from, to, &names);
+    op->lock_pair[0] = from->real;
+    op->lock_pair[1] = to->real;
     op->lock_names = names.items;
     op->lock_count = rc == NG_OK ? names.count : 0;
     return rc;
@@ -293,6 +296,7 @@ int files_group_read(struct file_op *op, struct ng_str real, uint64_t max_bytes,
         rc = files_fail_size(call, (uint64_t)ret_place->st.st_size, max_bytes);
     }
     files_describe(ret_place, ret_file);
+    ret_file->space = arena_copy(&call->arena, ret_file->space); /* of the roots' table */
     if (rc == NG_OK) {
         const struct files_load loading = {ret_place->path, fd, max_bytes, NULL};
         rc = files_load_hashed(op->files, call, &loading, &ret_file->data, ret_hash);
@@ -304,7 +308,8 @@ int files_group_read(struct file_op *op, struct ng_str real, uint64_t max_bytes,
     }
     ret_file->bytes = ret_file->data.len;
     ret_file->revision = arena_copy(&call->arena, ng_str_of(ret_hash));
-    return ret_file->revision.data != NULL ? NG_OK : call_no_memory(call);
+    bool complete = ret_file->revision.data != NULL && ret_file->space.data != NULL;
+    return complete ? NG_OK : call_no_memory(call);
 }
 
 /* ---- edits with a move */
@@ -395,6 +400,9 @@ static int plan_edit(struct file_op *op, const struct ng_file_edit *edit, bool *
     if (its != record) {
         its->collection = ng_str_of(edit->collection);
         its->undo.group = record->to;
+        if (!files_record_moves(its)) {
+            its->space = present.space;
+        }
     }
     return edit_record(op, present.data, next, its);
 }
@@ -406,6 +414,7 @@ int files_group_end(struct file_op *op)
     struct file_group *group = record->group;
     struct file_group_item self = group->self;
     size_t bytes = record->undo.inserted.len;
+    uint64_t again = record->undo.removed; /* bytes of an undo's splices */
     struct ng_str *listed = arena_alloc(&call->arena, (group->count + 1) * sizeof(*listed));
     size_t count = 0;
     if (listed == NULL) {
@@ -415,16 +424,17 @@ int files_group_end(struct file_op *op)
         const struct file_group_item *item = &group->items[i];
         const struct file_record *its = &item->record;
         bytes += its->undo.inserted.len;
+        again += its->undo.removed;
         if (item->saves) {
             listed[count++] = files_record_moves(its) ? its->to : its->real;
         }
     }
-    if (bytes > FILES_GROUP_BYTES_MAX) {
+    if (bytes > FILES_GROUP_BYTES_MAX || again > FILES_GROUP_BYTES_MAX) {
         return call_fail(call, NG_ETOOLARGE,
                          "Moving %.*s changes %zu bytes of other files, more than %zu. Move "
                          "its parts one by one.",
-                         (int)op->transfer.from.len, op->transfer.from.data, bytes,
-                         FILES_GROUP_BYTES_MAX);
+                         (int)op->transfer.from.len, op->transfer.from.data,
+                         size_max(bytes, (size_t)again), FILES_GROUP_BYTES_MAX);
     }
     record->undo.listed = listed;
     record->undo.listed_count = count;

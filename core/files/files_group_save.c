@@ -178,7 +178,9 @@ static int rename_last(struct file_op *op, enum file_saved *ret, bool *ret_unsur
             *ret = FILE_AGAIN;
             return NG_OK;
         }
-        return fail_rename(op, errno);
+        int error = errno;
+        *ret_unsure = !files_is_refusal(error);
+        return fail_rename(op, error);
     }
     rc = is_moved(op->call, &op->record, to, to->name.data, &moved);
     if (rc == NG_OK && moved) {
@@ -204,6 +206,7 @@ static int save_all(struct swap *swap, struct file_group *group, size_t *ret_end
         if (!item->saves) {
             continue;
         }
+        swap->op->stage = FILE_OP_INTENDED; /* those before are whole */
         rc = files_check_cancelled(swap->call);
         if (rc == NG_OK) {
             rc = swap_forward(swap, item, ret);
@@ -219,7 +222,7 @@ int files_group_save(struct file_op *op, enum file_saved *ret)
     struct swap swap = {.files = op->files, .call = op->call};
     size_t end = 0; /* contents before this item are saved */
     *ret = FILE_SAVED;
-    swap.op = arena_alloc(&op->call->arena, sizeof(*swap.op));
+    swap.op = arena_zalloc(&op->call->arena, sizeof(*swap.op));
     if (swap.op == NULL) {
         return call_no_memory(op->call);
     }
@@ -232,9 +235,16 @@ int files_group_save(struct file_op *op, enum file_saved *ret)
             return NG_OK;
         }
     }
+    if (unsure) {
+        return rc;
+    }
     struct result kept = op->call->staged;
-    if (!unsure && put_back(&swap, group, end) == NG_OK) {
+    int back_rc = put_back(&swap, group, end);
+    if (back_rc == NG_OK) {
         files_op_enter(op, FILE_OP_INTENDED);
+    }
+    if (back_rc != NG_OK && rc == NG_OK) {
+        return back_rc; /* not tried again: the intent has the only record of the contents */
     }
     op->call->staged = kept;
     return rc;
@@ -242,19 +252,22 @@ int files_group_save(struct file_op *op, enum file_saved *ret)
 
 /* ---- completion and recovery */
 
-int files_group_complete(struct files *files, struct call *call, struct file_record *record)
+int files_group_complete(struct files *files, struct call *call, struct file_record *record,
+                         struct ng_change **ret_changes, size_t *ret_count)
 {
     struct file_group *group = record->group;
     struct ng_change *changes = arena_alloc(&call->arena, NG_CHANGES_MAX * sizeof(*changes));
     size_t count = 0;
     int rc = changes != NULL ? NG_OK : call_no_memory(call);
     for (size_t i = 0; rc == NG_OK && i < group->count; i++) {
-        count += files_effect_changes(&group->items[i].record, changes + count);
-        if (i + 1 == group->count || count + FILES_GROUP_DOCUMENTS > NG_CHANGES_MAX) {
+        if (count + FILES_GROUP_DOCUMENTS > NG_CHANGES_MAX - FILES_CHANGES_MAX) {
             rc = store_write_wait(files->store, call, changes, count);
             count = 0;
         }
+        count += files_effect_changes(&group->items[i].record, changes + count);
     }
+    *ret_changes = changes;
+    *ret_count = count;
     return rc;
 }
 
@@ -267,7 +280,8 @@ static int took_place(struct files *files, struct call *call, struct file_record
     if (rc == NG_OK) {
         rc = files_resolve_any(files, call, record->to, &to);
     }
-    *ret = record->happened;
+    /* With nothing at the source, the destination has it, whatever was saved there since. */
+    *ret = record->happened || (rc == NG_OK && !from.exists && to.exists);
     if (rc == NG_OK && !*ret && to.exists) {
         rc = is_moved(call, record, &to, to.name.data, ret);
     }

@@ -39,7 +39,7 @@ static int find_move(struct file_op *op, const struct file_undo *step, struct fi
 {
     struct file_place place;
     struct file_history history;
-    int rc = files_resolve(op->files, op->call, step->group, &place);
+    int rc = files_undo_hide(op, files_resolve(op->files, op->call, step->group, &place));
     if (rc != NG_OK) {
         return rc;
     }
@@ -141,7 +141,7 @@ static int revert_file(struct file_op *op, struct ng_str path)
         rc = files_group_read(op, path, 0, &place, &present, now);
     }
     if (rc == NG_OK) {
-        rc = history_of(op, record->space, present.real, &history);
+        rc = history_of(op, present.space, present.real, &history);
     }
     if (rc != NG_OK) {
         return rc;
@@ -154,6 +154,9 @@ static int revert_file(struct file_op *op, struct ng_str path)
     struct file_group_item *item = files_group_find(record->group, present.real);
     if (item == NULL) {
         rc = files_group_add(op, present.real, FILE_CHANGE_UNDO_EDIT, &item);
+    }
+    if (rc == NG_OK && !files_record_moves(&item->record)) {
+        item->record.space = present.space;
     }
     return rc != NG_OK ? rc : revert_content(op, last, present.data, item, &item->record);
 }
@@ -227,6 +230,7 @@ static int revert_all(struct file_op *op)
         rc = files_group_end(op);
     }
     record->undo.kind = NG_UNDO_MOVE;
+    record->undo.listed = NULL;
     record->undo.listed_count = 0;
     return rc;
 }
@@ -254,6 +258,7 @@ static int group_undo_locked(struct file_op *op)
     record->real = op->place.real;
     record->space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
     record->collection = ng_str_of(op->undo.collection);
+    record->peek = NULL; /* the locks of all files are held */
     if (same) {
         rc = check_step(op, &same);
     }
@@ -302,11 +307,12 @@ int files_group_undo(struct file_op *op, const struct file_place *place, bool *r
     }
     op->locked = group_undo_locked;
     op->undo_former = op->grouping->step.former;
+    op->transfer.from = op->undo.path;
     rc = files_resolve(op->files, op->call, op->undo.path, &from);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = files_resolve(op->files, op->call, op->undo_former, &to);
+    rc = files_undo_hide(op, files_resolve(op->files, op->call, op->undo_former, &to));
     if (rc == NG_OK) {
         rc = files_group_locks(op, &from, &to);
         files_place_done(&to);

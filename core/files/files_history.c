@@ -156,7 +156,7 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
         (void)buf_add_c(out, ",\"group\":");
         (void)buf_add_json(out, undo->group);
     }
-    if (undo->files != NULL || undo->listed_count > 0) {
+    if (undo->files != NULL || undo->listed != NULL) {
         print_files(out, undo);
     }
     if (undo->agent.len > 0) {
@@ -287,12 +287,43 @@ int files_history_write(struct call *call, const struct file_history *history,
     return store_draft_text(next, pieces, history->count);
 }
 
-void files_history_push(struct file_history *history, const struct file_undo *undo)
+bool files_history_on_top(const struct file_history *history, struct ng_str op)
+{
+    return history->count > 0 && str_equal(history->items[history->count - 1].op, op);
+}
+
+bool files_history_has_removal(const struct file_history *history)
+{
+    return history->count > 0 && history->items[history->count - 1].kind == NG_UNDO_DELETE;
+}
+
+void files_history_pop(struct file_history *history, struct ng_str op)
+{
+    if (files_history_on_top(history, op)) {
+        history->count--;
+    }
+}
+
+/* Bytes of a step in the document. */
+static size_t step_bytes(const struct file_undo *undo)
 {
     size_t bytes = undo->inserted.len;
+    const struct ng_value *file = undo->files != NULL ? undo->files->first : NULL;
+    for (; file != NULL; file = file->next) {
+        bytes += file->text.len;
+    }
+    for (size_t i = 0; undo->files == NULL && i < undo->listed_count; i++) {
+        bytes += undo->listed[i].len;
+    }
+    return bytes;
+}
+
+void files_history_push(struct file_history *history, const struct file_undo *undo)
+{
+    size_t bytes = step_bytes(undo);
     size_t keep = 0; /* newest steps that stay */
     while (keep < history->count && keep < NG_FILE_UNDO_MAX - 1) {
-        size_t more = history->items[history->count - 1 - keep].inserted.len;
+        size_t more = step_bytes(&history->items[history->count - 1 - keep]);
         if (more > FILES_UNDO_BYTES_MAX || bytes > FILES_UNDO_BYTES_MAX - more) {
             break;
         }

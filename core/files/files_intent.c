@@ -447,17 +447,11 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
     return rc;
 }
 
-static bool on_top(const struct file_history *history, struct ng_str op)
+/* A group that is recovered late: its files may have newer steps. */
+static bool is_older(const struct file_history *history, const struct file_record *record)
 {
-    return history->count > 0 && str_equal(history->items[history->count - 1].op, op);
-}
-
-/* Removes the step that this undo has reverted. */
-static void pop(struct file_history *history, const struct file_record *record)
-{
-    if (on_top(history, record->undo.op)) {
-        history->count--;
-    }
+    return record->move != NULL && history->count > 0 &&
+           history->items[history->count - 1].time_ms > record->undo.time_ms;
 }
 
 /* before: the steps that are stored. */
@@ -482,17 +476,18 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
     size_t before = history.count;
     bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE ||
                 record->kind == FILE_CHANGE_DELETE;
-    if (adds && on_top(&history, record->op)) {
+    if (adds && (files_history_on_top(&history, record->op) || is_older(&history, record))) {
         return NG_OK;
     }
     if (record->kind == FILE_CHANGE_UNDO_EDIT || record->kind == FILE_CHANGE_UNDO_DELETE) {
-        pop(&history, record);
+        files_history_pop(&history, record->undo.op);
         if (history.count == before) {
             return NG_OK;
         }
-    } else if (record->kind != FILE_CHANGE_EDIT && record->kind != FILE_CHANGE_DELETE) {
-        history.count =
-            0; /* it belonged to an older file of this name, or to one that is gone */
+    } else if (record->kind == FILE_CHANGE_UNDO_CREATE) {
+        files_history_pop(&history, record->undo.op);
+    } else if (record->kind == FILE_CHANGE_CREATE && !files_history_has_removal(&history)) {
+        history.count = 0; /* it belonged to an older file of this name */
     }
     if (adds) {
         files_history_push(&history, &record->undo);
@@ -519,7 +514,7 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     struct file_record *record = user;
     struct file_history history;
     int rc = files_history_read(call_of(call), present, &history);
-    if (rc != NG_OK || record->completed || on_top(&history, record->op)) {
+    if (rc != NG_OK || record->completed || files_history_on_top(&history, record->op)) {
         return rc;
     }
     if (record->move != NULL && record->carried.count == 0 &&
@@ -531,7 +526,7 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     if (record->kind == FILE_CHANGE_MOVE && record->undo.op.len > 0) {
         files_history_push(&history, &record->undo);
     } else {
-        pop(&history, record);
+        files_history_pop(&history, record->undo.op);
     }
     return history_store(call_of(call), &history, before, next);
 }

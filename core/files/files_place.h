@@ -202,6 +202,8 @@ int files_fail_os(struct call *call, int error, const char *what, struct ng_str 
  * fact: what belongs before it, or "". */
 int files_fail_name(struct call *call, int error, const char *what,
                     const struct file_place *place, const char *fact);
+/* True if the system refuses to change a name: then it did not. */
+bool files_is_refusal(int error);
 int files_fail_missing(struct call *call, struct ng_str path);
 /* code: of the tool; 0: NG_ECONFLICT. */
 int files_fail_exists(struct call *call, struct ng_str path, int code, const char *command);

@@ -144,7 +144,9 @@ int files_recover_place(struct files *files, struct call *call,
     if (rc == NG_OK) {
         *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
         if (files_record_removes(record)) {
-            *ret_done = !recovery.place.exists;
+            /* Its content was moved out; what is there now is a later file. */
+            bool out = record->before[0] != '\0' && strcmp(recovery.temp, record->before) == 0;
+            *ret_done = !recovery.place.exists || out;
         } else if (record->after[0] == '\0') { /* the removal of a folder was undone */
             *ret_done = recovery.place.exists;
         }
@@ -223,7 +225,8 @@ static int recover_write(struct files *files, struct call *call,
 /* Replaces a message that may reveal the other path of a move between spaces. */
 static void hide_other_path(struct call *call, const struct file_record *record, int rc)
 {
-    if (record->to.len == 0 || str_equal(record->space, record->to_space)) {
+    if (record->to.len == 0 ||
+        (str_equal(record->space, record->to_space) && record->group == NULL)) {
         return;
     }
     log_write(NG_LOG_WARNING, "files", "an unfinished move is in the way: %.*s",
@@ -238,7 +241,8 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
                   struct ng_str json, struct ng_str text)
 {
     struct file_record record;
-    struct ng_change changes[FILES_CHANGES_MAX];
+    struct ng_change own[FILES_CHANGES_MAX];
+    struct ng_change *changes = own;
     bool done = false;
     int rc = files_record_parse(call, json, text, &record);
     if (rc != NG_OK) {
@@ -247,9 +251,6 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
     record.intents = space;
     if (record.group != NULL) {
         rc = files_group_recover(files, call, &record, &done);
-        if (rc == NG_OK && done) {
-            rc = files_group_complete(files, call, &record);
-        }
     } else if (record.to.len > 0) {
         rc = recover_move(files, call, &record, &done);
     } else {
@@ -261,10 +262,18 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
     }
     const struct ng_answer *answer = NULL;
     const char *outcome = "it had not taken place";
-    size_t count = files_intent_drop(&record, changes);
+    size_t count = 0;
+    if (done && record.group != NULL) {
+        rc = files_group_complete(files, call, &record, &changes, &count);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
     if (done) {
-        count = files_completion_changes(&record, changes);
+        count += files_completion_changes(&record, changes + count);
         outcome = "it had taken place";
+    } else {
+        count = files_intent_drop(&record, changes);
     }
     if (done && record.has_answer) {
         answer = &record.answer;

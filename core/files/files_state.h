@@ -20,7 +20,7 @@
 #define FILES_LOCK_WAIT_MS 10000 /* wait for the flock of another process */
 #define FILES_WAITERS_MAX 4096   /* calls that wait for one file */
 /* Undo text of one file; a change that alone needs more cannot be undone. */
-#define FILES_UNDO_BYTES_MAX ((size_t)12 * 1024 * 1024)
+#define FILES_UNDO_BYTES_MAX NG_FILE_UNDO_BYTES
 /* Largest JSON of an intent or a history; it contains paths. */
 #define FILES_JSON_MAX ((size_t)32 * 1024 * 1024)
 /* Longest reply that an intent keeps for its idempotency key. */
@@ -79,6 +79,13 @@ struct file_group;
 int files_history_read(struct call *call, const struct ng_doc *doc, struct file_history *ret);
 int files_history_write(struct call *call, const struct file_history *history,
                         struct ng_draft *next);
+/* Is this change's step the last one? */
+bool files_history_on_top(const struct file_history *history, struct ng_str op);
+/* Did the last step remove the file of this name? An undo brings it back, once a newer file of
+ * the name is away again. */
+bool files_history_has_removal(const struct file_history *history);
+/* Removes the last step, if it is that of the change `op`. */
+void files_history_pop(struct file_history *history, struct ng_str op);
 /* Adds the step and drops the oldest ones beyond the limits. */
 void files_history_push(struct file_history *history, const struct file_undo *undo);
 /* The step is of the record's change: its id, hashes, agent and time. */
@@ -315,7 +322,7 @@ struct file_op {
     bool copy;       /* the content comes from `fd`, not from `next`, and goes to `target` */
     bool keep_mode;  /* the new file gets the mode of `fd` */
     bool keep_owner; /* the new file gets the owner of `fd` */
-    mode_t mode;     /* without keep_mode: permission bits of the new file; 0: the umask's */
+    mode_t mode;     /* without keep_mode: permission bits and S_IFREG; 0: those of the umask */
     struct ng_file_edit edit;
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
@@ -364,12 +371,15 @@ bool files_is_as_read(struct file_op *op, int dir, const char *name);
 /* Copies the bytes from `at` to `end`. block: FILES_BLOCK bytes of the caller. */
 int files_write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
                       off_t end, char *block);
+/* A name was not changed: back to INTENDED where the system has refused it. */
+int files_fail_rename(struct file_op *op, int error, const char *what,
+                      const struct file_place *place);
 /* Removes the folder at `place`, which is empty; or makes one. */
 int files_remove_folder(struct file_op *op, enum file_saved *ret);
 int files_make_folder(struct file_op *op, enum file_saved *ret);
 /* Removes the file at `place`. */
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret);
-/* From op->place to op->target. */
+/* From op->place to op->target: files_transfer.c. */
 int files_rename(struct file_op *op, enum file_saved *ret);
 
 /* ---- files that keep their inode: files_in_place.c */
@@ -430,8 +440,11 @@ void files_group_self(struct file_group *group, const struct file_record *record
 /* Saves the contents, then renames. After a failure the contents are those before, or the stage
  * is SAVED. */
 int files_group_save(struct file_op *op, enum file_saved *ret);
-/* Commits events and histories of the files of a group. Waits. */
-int files_group_complete(struct files *files, struct call *call, struct file_record *record);
+/* Events and histories of the files of a group. Commits them in parts, and waits for that; the
+ * last part is *ret_changes, to be committed with the completion of the move, for which there
+ * is room behind it. */
+int files_group_complete(struct files *files, struct call *call, struct file_record *record,
+                         struct ng_change **ret_changes, size_t *ret_count);
 /* *ret_done: the move took place; else the files have their contents from before. */
 int files_group_recover(struct files *files, struct call *call, struct file_record *record,
                         bool *ret_done);
@@ -451,5 +464,7 @@ int files_undo_author(struct file_op *op, const struct file_undo *last, struct n
 /* NG_ECONFLICT: the file is not as its last step left it. */
 int files_undo_changed(struct file_op *op, struct ng_str path, const char *now);
 int files_undo_reply(struct file_op *op);
+/* A path that an undo step names may be outside of the caller's roots: does not reveal it. */
+int files_undo_hide(struct file_op *op, int rc);
 
 #endif

@@ -2,16 +2,108 @@
 /* files_transfer.c - copies and moves inside the roots; never replaces a file. What changes
  * with a move is its group: files_group.c. */
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "files_state.h"
+
+/* ---- on disk */
+
+/* Removes the copy of a failed move, unless another program has changed it. Does not read the
+ * file: the call may be cancelled. */
+static void drop_copy(struct file_op *op)
+{
+    struct file_identity named;
+    struct stat ours;
+    if (files_identify(op->target.dir, op->target.name.data, &named) &&
+        fstat(op->temp, &ours) == 0 && files_same(named, files_identity(&ours)) &&
+        ours.st_mtim.tv_sec == op->written.tv_sec &&
+        ours.st_mtim.tv_nsec == op->written.tv_nsec) {
+        (void)unlinkat(op->target.dir, op->target.name.data, 0);
+    }
+}
+
+/* Moves to another file system: copies, then removes the source. */
+static int move_across(struct file_op *op, enum file_saved *ret)
+{
+    enum file_saved removed = FILE_SAVED;
+    op->copy = true;
+    op->keep_mode = true;
+    op->keep_owner = true;
+    int rc = files_save(op, &op->target, ret);
+    op->copy = false;
+    if (rc != NG_OK || *ret == FILE_AGAIN) {
+        return rc;
+    }
+    rc = files_remove(op, &op->place, &removed);
+    /* If the source is removed, the copy is the only file left: keep it after any failure. */
+    struct file_identity old;
+    if ((rc != NG_OK && files_identify(op->place.dir, op->place.name.data, &old)) ||
+        removed == FILE_AGAIN) {
+        drop_copy(op);
+    }
+    *ret = removed;
+    return rc;
+}
+
+/* Names the folder that is not writable. */
+static int fail_move(struct file_op *op, int error)
+{
+    bool from = error == EBUSY || faccessat(op->place.dir, ".", W_OK, AT_EACCESS) != 0;
+    return files_fail_rename(op, error, "move", from ? &op->place : &op->target);
+}
+
+int files_rename(struct file_op *op, enum file_saved *ret)
+{
+    struct call *call = op->call;
+    *ret = FILE_SAVED;
+    int rc = files_make_parents(call, &op->target);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!files_is_as_read(op, op->place.dir, op->place.name.data)) {
+        *ret = FILE_AGAIN;
+        return NG_OK;
+    }
+    files_op_enter(op, FILE_OP_SAVED);
+    if (files_rename_new(op->place.dir, op->place.name.data, op->target.dir,
+                         op->target.name.data) != 0) {
+        if (errno == EXDEV) {
+            return move_across(op, ret);
+        }
+        if (errno == EEXIST || errno == ENOENT) {
+            files_op_enter(op, FILE_OP_INTENDED);
+            *ret = FILE_AGAIN;
+            return NG_OK;
+        }
+        return fail_move(op, errno);
+    }
+    if (!files_is_as_read(op, op->target.dir, op->target.name.data)) {
+        *ret = FILE_AGAIN; /* moved back, then checked again */
+        if (files_rename_new(op->target.dir, op->target.name.data, op->place.dir,
+                             op->place.name.data) != 0) {
+            return files_fail_os(call, errno, "move", op->place.path);
+        }
+        files_op_enter(op, FILE_OP_INTENDED);
+        return NG_OK;
+    }
+    if (files_sync_folder(op->target.dir, op->fd) != 0 ||
+        files_sync_folder(op->place.dir, op->fd) != 0) {
+        return files_fail_os(call, errno, "move", op->place.path);
+    }
+    return NG_OK;
+}
+
+/* ---- the steps */
 
 /* A folder has a group, and so has what changes other files. */
 static int transfer_group(struct file_op *op, bool folder)
 {
     const struct ng_file_transfer *transfer = &op->transfer;
     op->grouping = NULL;
+    op->record.group = NULL; /* of an earlier attempt */
     if (!folder && transfer->edit_count == 0) {
         return NG_OK;
     }
@@ -195,6 +287,26 @@ static int transfer_begin(struct file_op *op)
     return rc != NG_OK ? rc : files_op_lock(op);
 }
 
+/* They are used after the tool has returned. */
+static int transfer_copy_edits(struct file_op *op)
+{
+    struct arena *arena = &op->call->arena;
+    size_t count = op->transfer.edit_count;
+    struct ng_file_edit *edits = arena_alloc(arena, count * sizeof(*edits));
+    if (edits == NULL) {
+        return call_no_memory(op->call);
+    }
+    for (size_t i = 0; i < count; i++) {
+        edits[i] = op->transfer.edits[i];
+        edits[i].path = arena_copy(arena, edits[i].path);
+        if (edits[i].path.data == NULL) {
+            return call_no_memory(op->call);
+        }
+    }
+    op->transfer.edits = edits;
+    return NG_OK;
+}
+
 int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer)
 {
@@ -207,5 +319,6 @@ int files_transfer(struct files *files, struct call *call,
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
-    return files_op_start(op, transfer_begin, transfer_locked);
+    rc = transfer_copy_edits(op);
+    return rc != NG_OK ? rc : files_op_start(op, transfer_begin, transfer_locked);
 }

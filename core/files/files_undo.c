@@ -118,7 +118,7 @@ static int undo_delete_plan(struct file_op *op, const struct file_undo *last)
 {
     struct file_record *record = &op->record;
     record->kind = FILE_CHANGE_UNDO_DELETE;
-    op->mode = (mode_t)last->mode;
+    op->mode = ((mode_t)last->mode & 0777U) | S_IFREG; /* set-user-ID would name another user */
     op->next = str_make(NULL, 0);
     if (last->before[0] == '\0') {
         return files_undo_reply(op);
@@ -196,6 +196,18 @@ static int undo_peek(struct call *call, struct file_record *record,
         return rc != NG_OK ? rc : files_undo_reply(op);
     }
     return undo_edit_plan(op, last, present->text.len);
+}
+
+int files_undo_hide(struct file_op *op, int rc)
+{
+    if (rc != NG_EOUTSIDE) {
+        return rc;
+    }
+    call_reset_result(op->call);
+    return call_fail(op->call, NG_EFORBIDDEN,
+                     "The last change of %.*s is part of a move of files that are not open to "
+                     "this caller, so it cannot be undone.",
+                     (int)op->undo.path.len, op->undo.path.data);
 }
 
 /* Resolves the former path of a move. The message does not reveal it to a caller without
@@ -294,6 +306,11 @@ static int undo_begin(struct file_op *op)
     struct ng_str real = place.real;
     op->undo_load = op->undo_load || place.st.st_size <= FILES_UNDO_LOAD;
     bool taken = false;
+    if (op->grouping != NULL) { /* of an earlier attempt */
+        op->grouping = NULL;
+        op->undo_former = str_make(NULL, 0);
+    }
+    op->record.group = NULL;
     op->locked = undo_locked;
     op->lock_names = op->lock_pair;
     if (place.exists) {

@@ -304,9 +304,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     gateway->idempotency = idempotency_new();
     gateway->streams = quota_new();
     gateway->buffered = quota_new();
+    gateway->scans = quota_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idempotency == NULL ||
-        gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
+        gateway->streams == NULL || gateway->buffered == NULL || gateway->scans == NULL ||
+        gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
@@ -479,6 +481,7 @@ void gateway_close(struct gateway *gateway)
     idempotency_free(gateway->idempotency);
     quota_free(gateway->streams);
     quota_free(gateway->buffered);
+    quota_free(gateway->scans);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

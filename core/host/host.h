@@ -73,6 +73,10 @@ uint64_t host_gateway_term(const struct ng_host *host);
 int host_gateway_find(struct ng_call *pub, struct ng_str name, bool *ret_alive,
                       struct ng_str *ret_where);
 
+/* ---- host_find.c ---- */
+
+int host_find(struct ng_call *pub, struct ng_find *find, ng_step_fn *step);
+
 /* ---- host_json.c ---- */
 
 int host_json_parse(struct ng_call *pub, struct ng_str text, const struct ng_value **ret);

@@ -320,12 +320,21 @@ int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *trans
                        NG_FILE_GROUP_MAX, mine.edit_count);
     }
     const void *edits = NULL;
+    bool has_group = mine.edit_count > 0 || mine.folder;
+    if (rc == NG_OK && has_group &&
+        (mine.keep || (mine.edits == NULL && mine.edit_count > 0))) {
+        rc =
+            call_fail(call, NG_EINTERNAL,
+                      "a copy has no `edits` and no `folder`, and `edit_count` counts `edits`");
+    }
     if (rc == NG_OK) {
         rc = abi_take_array(call, &abi_file_edit, mine.edits, mine.edit_count, &edits);
     }
     mine.edits = edits;
     for (size_t i = 0; rc == NG_OK && i < mine.edit_count; i++) {
-        if (mine.edits[i].collection != NULL) {
+        if (mine.edits[i].fn == NULL) {
+            rc = call_fail(call, NG_EINTERNAL, "an edit needs its function (`fn`)");
+        } else if (mine.edits[i].collection != NULL) {
             rc = host_may_change(call, ng_str_of(mine.edits[i].collection));
         }
     }

@@ -30,6 +30,8 @@ extern const struct abi_form abi_file_undo;
 extern const struct abi_form abi_entry;
 extern const struct abi_form abi_recall;
 extern const struct abi_form abi_timeline;
+extern const struct abi_form abi_find;
+extern const struct abi_form abi_hit;
 extern const struct abi_form abi_doc;
 extern const struct abi_form abi_event;
 extern const struct abi_form abi_answer;

@@ -434,6 +434,8 @@ static const struct ng_resources agent_notebook_resources[] = {
         .list = entry_pages_list,
         .read = entry_pages_read,
         .complete = entry_pages_complete,
+        .find = entry_pages_find,
+        .find_kind = "page",
     },
     {
         .kind = "code_snippets",
@@ -444,6 +446,8 @@ static const struct ng_resources agent_notebook_resources[] = {
         .list = entry_code_list,
         .read = entry_code_read,
         .complete = entry_code_complete,
+        .find = entry_code_find,
+        .find_kind = "code_snippet",
     },
     {
         .kind = "research_notes",
@@ -454,6 +458,16 @@ static const struct ng_resources agent_notebook_resources[] = {
         .list = entry_research_list,
         .read = entry_research_read,
         .complete = entry_research_complete,
+        .find = entry_research_find,
+        .find_kind = "research_note",
+    },
+    {
+        .kind = "memory",
+        .title = "Memories",
+        .summary = "One memory of the agents' shared memory, by its id.",
+        .mime_type = "text/plain",
+        .read = memory_resource_read,
+        .find = memory_resource_find,
     },
     {
         .kind = "checkpoint",

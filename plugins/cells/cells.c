@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
+#include "cells_resources.h"
 #include "tools/cells_lease.h"
 
 #include <stdio.h>
@@ -376,6 +377,20 @@ static const char prompt_params[] =
     "{\"type\":\"object\",\"properties\":{\"notebook\":{\"type\":\"string\",\"description\":"
     "\"Path of the notebook; without it the active one.\"}}}";
 
+static const struct ng_resources cells_resources[] = {
+    {
+        .kind = "cell",
+        .title = "Cells",
+        .summary =
+            "The source of one cell of a Jupyter notebook (.ipynb); the id is the file's "
+            "absolute path, #, and the cell's id.",
+        .mime_type = "text/plain",
+        .read = cells_resource_read,
+        .find = cells_resource_find,
+        .scans = true,
+    },
+};
+
 static const struct ng_prompt cells_prompts[] = {
     {.name = "notebook-mode-agent",
      .title = "Work in a notebook",
@@ -408,6 +423,8 @@ static const struct ng_plugin cells_plugin = {
     .code_count = NG_COUNT(cells_codes),
     .collections = cells_collections,
     .collection_count = NG_COUNT(cells_collections),
+    .resources = cells_resources,
+    .resource_count = NG_COUNT(cells_resources),
     .prompts = cells_prompts,
     .prompt_count = NG_COUNT(cells_prompts),
     .uses = "files",

@@ -26,6 +26,7 @@ static const struct command editor_commands[] = {
     {"regex_replace", "pattern", "new_str", editor_regex_replace},
     {"copy", "destination", NULL, editor_transfer},
     {"move", "destination", NULL, editor_transfer},
+    {"delete", NULL, NULL, editor_delete},
     {"search", "pattern", NULL, editor_search},
 };
 
@@ -101,8 +102,8 @@ static const char editor_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"command\",\"path\"],"
     "\"properties\":{"
     "\"command\":{\"type\":\"string\",\"enum\":[\"view\",\"create\",\"str_replace\",\"insert\","
-    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\",\"search\"],"
-    "\"description\":\"What to do.\"},"
+    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\",\"delete\","
+    "\"search\"],\"description\":\"What to do.\"},"
     "\"path\":{\"type\":\"string\",\"description\":\"Absolute path of the file, or for `view` "
     "and `search` of a folder.\"},"
     "\"file_text\":{\"type\":\"string\",\"description\":\"`create`: the content of the new "
@@ -145,7 +146,8 @@ static const struct ng_tool editor_tools[] = {
             "makes a new file; "
             "`str_replace` replaces a text that occurs exactly once; `insert` adds lines after "
             "a line; `regex_replace` replaces matches of a regular expression; `copy` and "
-            "`move` never overwrite; `undo_edit` takes the last change of a file back; "
+            "`move` never overwrite; `delete` removes a file or an empty folder; `undo_edit` "
+            "takes the last change of a file back, also a removal; "
             "`search` finds lines in a file or in all files of a folder.",
         .params = editor_params,
         .run = editor_run,
@@ -184,6 +186,8 @@ static const struct ng_resources editor_resources[] = {
         .list = editor_resource_list,
         .read = editor_resource_read,
         .complete = editor_resource_complete,
+        .find = editor_resource_find,
+        .scans = true,
     },
 };
 

@@ -121,6 +121,7 @@ static const struct ng_option notebook_options[] = {
 static const struct ng_collection notebook_collections[] = {
     {
         .name = NOTEBOOK_COLLECTION,
+        .flags = NG_COLLECTION_TEXT_SEARCH,
         .field_size = sizeof(struct ng_field),
     },
 };
@@ -135,6 +136,7 @@ static const struct ng_resources notebook_resources[] = {
         .list = notebook_resource_list,
         .read = notebook_resource_read,
         .complete = notebook_resource_complete,
+        .find = notebook_resource_find,
     },
 };
 

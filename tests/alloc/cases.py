@@ -209,6 +209,7 @@ cells("deleteNotebookCells", "deleteNotebookCells", cellIds=["two"])
 cells("moveNotebookCell", "moveNotebookCell", cellId="two", index=0)
 cells("clearCellOutputs", "clearCellOutputs", cellIds=["one"])
 tool("listKernels", "listKernels", {}, exact=False)
+tool("search", "search", {"query": "first", "kinds": ["notebook", "page", "memory", "file", "cell"]}, exact=False)
 
 
 def running(world, mark):

@@ -26,8 +26,9 @@ enum ng_file_type {
     NG_FILE_OTHER = 3
 };
 
-/* Undo steps of one file. */
+/* Undo steps of one file, and bytes of text that they keep. */
 #define NG_FILE_UNDO_MAX 10
+#define NG_FILE_UNDO_BYTES ((size_t)12 * 1024 * 1024)
 /* Pause before a retry of a read while another program seems to write the file. */
 #define NG_FILE_PAUSE_MS 50
 /* Most links in one path. */
@@ -53,7 +54,8 @@ struct ng_file {
 
 /*
  * Makes the next content from the present one: sets it with host->draft_text or
- * host->draft_splice, and replies. Without a draft call nothing is written and the reply is
+ * host->draft_splice, or removes the file, or an empty folder, with host->draft_delete; and
+ * replies. Without a draft call nothing is written and the reply is
  * sent. May be retried after a save of another program, on another thread, after the tool has
  * returned: so `user` is in call memory. An error writes nothing and fails the call, except
  * NG_EWOULDBLOCK: it means that another program seems to be writing the file. Then the file is

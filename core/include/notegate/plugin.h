@@ -18,6 +18,7 @@
 #include "abi.h"
 #include "documents.h"
 #include "files.h"
+#include "resources.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -344,6 +345,12 @@ struct ng_host {
      * (NG_EBUSY: the gateway is stopping; then `step` does not run). step NULL: only frees it.
      * Due for each, at the latest in stop(). */
     int (*start_later)(struct ng_later *later, ng_step_fn *step, void *user);
+
+    /* Searches the resources of all plugins that the caller may use, kind by kind in a stable
+     * order, in the space that it names, else in the default space of each plugin. `find` is in
+     * call memory. Returns NG_PENDING; return it. Then step(call, find->user) runs on a worker
+     * and returns the result of the call. A kind that fails is left out (`incomplete`). */
+    int (*find)(struct ng_call *call, struct ng_find *find, ng_step_fn *step);
 };
 
 /* ---- declarations of a plugin ---- */
@@ -384,12 +391,6 @@ enum ng_tool_flags {
     /* Keeps data by space: the gateway adds the member `space` to the properties of `params`
      * and `result`, takes it from the arguments (ng_caller.space) and adds it to the answer. */
     NG_TOOL_BY_SPACE = 2048
-};
-
-/* The default space, if the caller names none. */
-enum ng_tool_space {
-    NG_SPACE_OWN = 0,   /* the agent's own */
-    NG_SPACE_SHARED = 1 /* "shared" */
 };
 
 /* A tool. Read by its size, which is in the module record. */
@@ -443,52 +444,6 @@ struct ng_code {
     int status;       /* HTTP, 400-599 */
     const char *summary;
 };
-
-/*
- * A kind of resource. With `kind` its URIs are notegate://SPACE/KIND/ID (percent-encoded), with
- * ids of the plugin. With `uri_template` (RFC 6570 level 1) the plugin defines whole URIs, and
- * id is the whole URI. Read by its size, which is in the module record.
- */
-struct ng_resources {
-    const char *kind; /* "notebook", or NULL */
-    const char *uri_template;
-    const char *title;
-    const char *summary;
-    const char *mime_type;
-    const char *collection; /* its events are changes of these resources, with equal ids */
-    /* Passes entries to list_add() until that returns an error (the page is full), then returns
-     * NG_OK. The order is stable; new entries may appear anywhere. list and complete may return
-     * NG_PENDING: when the deferral ends with NG_OK they run again, and earlier entries are
-     * discarded. */
-    int (*list)(void *self, struct ng_call *call, struct ng_str space,
-                struct ng_listing *listing);
-    /* Replies with ng_reply() or host->reply_resource. revision 0: the newest. */
-    int (*read)(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
-                uint64_t revision);
-    /* Values of `variable` that begin with `prefix`. NULL: taken from list. */
-    int (*complete)(void *self, struct ng_call *call, struct ng_str space, const char *variable,
-                    struct ng_str prefix, struct ng_listing *listing);
-};
-
-/* A prompt. Read by its size, which is in the module record. */
-struct ng_prompt {
-    const char *name;
-    const char *title;
-    const char *summary;
-    const char *params; /* JSON Schema of the arguments: an object of strings; NULL: none */
-    /* Replies with one JSON object {"messages": [...]} as in MCP, or with a text (one user
-     * message). */
-    int (*get)(void *self, struct ng_call *call, struct ng_str args);
-    int (*complete)(void *self, struct ng_call *call, const char *argument,
-                    struct ng_str prefix, struct ng_listing *listing);
-    /* Modes that list it, as bits NG_IN_MODE(NG_MODE_ASK); 0: all. get() runs in any mode and
-     * may fail with NG_EMODE. */
-    uint32_t modes;
-    enum ng_tool_space space; /* as for a tool */
-    bool is_guide; /* without arguments, its text ends with the facts of GET /v1/me */
-};
-
-#define NG_IN_MODE(mode) (1u << (mode))
 
 /* The descriptor of a plugin. Read by its size, which is in the module record. */
 struct ng_plugin {

@@ -218,6 +218,7 @@ static const struct ng_resources opennotes_resources[] = {
         .collection = NOTES_COLLECTION,
         .list = notes_resource_list,
         .read = notes_resource_read,
+        .find = notes_resource_find,
     },
 };
 

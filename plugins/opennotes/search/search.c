@@ -66,6 +66,9 @@ int notes_search_take(struct notes_search *search, int64_t note)
     if (search->left_out != NULL) {
         return notes_left_out_add(search->left_out, search->db, note);
     }
+    if (search->finding != NULL) {
+        return notes_search_found(search, note);
+    }
     if (answer->rows % 1024 == 1023 && call->host->cancelled(call)) {
         return SQLITE_INTERRUPT;
     }
@@ -140,6 +143,21 @@ static void write_query(struct notes_search *search, const char *type, struct ng
 
 /* ---- kinds of searches ---- */
 
+int notes_search_fail(const struct notes_search *search, int rc)
+{
+    switch (rc) {
+    case SQLITE_OK:
+        return NG_OK;
+    case SQLITE_NOMEM:
+        return notes_fail_memory(search->call);
+    case SQLITE_INTERRUPT:
+        return ng_fail(search->call, NG_ECANCELLED,
+                       "The call was cancelled while notes were searched.");
+    default:
+        return notes_notebook_fail(search->notebook, search->call);
+    }
+}
+
 static int find_notes(struct notes_search *search, bool fuzzy)
 {
     bool done = false;
@@ -194,15 +212,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     }
     notes_answer_list_end(&search->answer);
     notes_left_out_end(&left, &search->answer);
-    if (rc == SQLITE_NOMEM) {
-        rc = notes_fail_memory(search->call);
-    } else if (rc == SQLITE_INTERRUPT) {
-        rc = ng_fail(search->call, NG_ECANCELLED,
-                     "The call was cancelled while notes were searched.");
-    } else if (rc != SQLITE_OK) {
-        rc = notes_notebook_fail(search->notebook, search->call);
-    }
-    return rc;
+    return notes_search_fail(search, rc);
 }
 
 static int search_sql(struct notes_search *search, struct opennotes *self, struct ng_str text)

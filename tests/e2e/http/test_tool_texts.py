@@ -20,7 +20,8 @@ NOTES = "opennotes_"
 FORMS = ("mcp", "openai", "openai-responses", "anthropic", "gemini")
 KINDS = {
     "notebook": "named text notebooks", "notebook_": "agents' notebook", "memory_": "agents' shared memory",
-    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "": "Jupyter notebook"}
+    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "search": "everything",
+    "": "Jupyter notebook"}
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_what_no_schema_says_the_tool_says(served, folder):
 EVERY_TOOL = {
     "notebook", "fileEditor", "runNotebookCells", "addNotebookCell", "updateNotebookCell", "getNotebookCells", "getCellOutputs",
     "attachNotebook", "detachNotebook", "selectNotebookCells", "getNotebookContext", "createNotebook", "deleteNotebookCells",
-    "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels"}
+    "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels", "search"}
 EVERY_TOOL |= {NOTES + name for name in ("search", "list", "get", "create", "edit", "daily", "views", "links", "tags", "notebooks")}
 EVERY_TOOL |= {"notebook_" + name for name in ("create", "read", "update", "search", "list", "delete", "history", "diff", "restore")}
 EVERY_TOOL |= {"memory_" + name for name in ("log", "delete", "recall", "timeline", "summary")}
@@ -195,10 +196,11 @@ FAILURES = [
     (NOTES + "edit", {"path": "note.md", "operation": "undo"}), (NOTES + "daily", {"section": "none"}),
     (NOTES + "search", {"sql": "SELECT md_extract_sections(content) FROM read_markdown('**/*.md')"}), (NOTES + "views", {"view": "none"}),
     ("fileEditor", {"command": "view", "path": "none"}), ("fileEditor", {"command": "undo_edit", "path": "{files}/note.md"}),
+    ("search", {"query": "x", "kinds": ["none"]}), ("search", {"query": "x", "cursor": "none"}),
     ("notebook", {"mode": "read", "name": "none"}), ("notbook", {}), ("notebook_lst", {}),
 ]
 CALLERS = {"all": {}, "ask": {"X-Notegate-Mode": "ask"}, "edit": {"X-Notegate-Mode": "edit"}}
-CALLERS |= {plugin: {"plugins": plugin} for plugin in ("notebook", "file_editor", "cells", "opennotes", "agent_notebook")}
+CALLERS |= {plugin: {"plugins": plugin} for plugin in ("notebook", "file_editor", "cells", "opennotes", "agent_notebook", "search")}
 
 
 @pytest.mark.parametrize("caller", CALLERS)

@@ -152,7 +152,7 @@ def test_a_key_for_some_tools_reaches_what_they_reach(place):
     assert "Roots of files" not in text and "Folders of notes" not in text
     assert "tools" not in place.me("reader")
     me = place.me("cells")
-    assert me["roots"] == [str(place.roots["shared"])] and me["notes"] == [] and me["kinds"] == []
+    assert me["roots"] == [str(place.roots["shared"])] and me["notes"] == [] and [kind["kind"] for kind in me["kinds"]] == ["cell"]
 
 
 def test_a_named_space_is_the_default(place):

@@ -143,6 +143,28 @@ static void test_one_undo_takes_all_back(void **state)
     expect_clean(harness);
 }
 
+/* Nothing but the moved file changes, or nothing at all but the name. */
+static void test_groups_of_one(void **state)
+{
+    struct harness *harness = *state;
+    put_three(harness);
+    moves(harness, "f", "g", "f");
+    has(harness, "g", "f leads to new\n");
+    undoes(harness, "g", "f");
+    has_not_moved(harness);
+    moves(harness, "f", "g", "k");
+    has(harness, "g", "f leads to old\n");
+    undoes(harness, "g", "f");
+    make_folder(harness, "d");
+    put(harness, "d/one", "bytes\n");
+    moves(harness, "d", "e", "");
+    has(harness, "e/one", "bytes\n");
+    undoes(harness, "e", "d");
+    has(harness, "d/one", "bytes\n");
+    has_not_moved(harness);
+    expect_clean(harness);
+}
+
 static void test_undo_after_a_restart(void **state)
 {
     struct harness *harness = *state;
@@ -378,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_undo_takes_all_back, setup_group, teardown),
+        cmocka_unit_test_setup_teardown(test_groups_of_one, setup_group, teardown),
         cmocka_unit_test_setup_teardown(test_undo_after_a_restart, setup_group, teardown),
         cmocka_unit_test_setup_teardown(test_undo_is_for_the_agent_who_moved, setup_group,
                                         teardown),

@@ -193,6 +193,7 @@ struct scene {
 #define COPY "\"command\":\"copy\",\"destination\":\"%s\""
 #define MOVE "\"command\":\"move\",\"destination\":\"%s\""
 #define UNDO "\"command\":\"undo_edit\""
+#define DELETE "\"command\":\"delete\""
 #define CREATE_TWO "\"command\":\"create\",\"file_text\":\"two\\n\""
 /* `f` moves to `g`, or its folder `F` to `G`; "o" becomes "00" in f and h. */
 #define WITH_GROUP NULL
@@ -320,6 +321,22 @@ static const struct scene scenes[] = {
         .was = {NULL, "one\n"},
         .is = {"one\n", NULL},
         .undone_was = {"one\n", NULL},
+        .undone_is = NOTHING,
+    },
+    {
+        .name = "removal",
+        .before = {{'f', CREATE_ONE}},
+        .change = {'f', DELETE},
+        .was = {"one\n", NULL},
+        .is = NOTHING,
+        .undone_was = NOTHING,
+    },
+    {
+        .name = "undo of a removal",
+        .before = {{'f', CREATE_ONE}, {'f', DELETE}},
+        .change = {'f', UNDO},
+        .was = NOTHING,
+        .is = {"one\n", NULL},
         .undone_is = NOTHING,
     },
     {
