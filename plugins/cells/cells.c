@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
+#include "core/base/minmax.h"
 #include "tools/cells_lease.h"
 
 #include <stdio.h>
@@ -23,9 +24,11 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->max_source = (uint64_t)host->conf_int(conf, "max_source");
     self->max_output_text = (uint64_t)host->conf_int(conf, "max_output_text");
     self->max_result = (uint64_t)host->conf_int(conf, "limits.result");
-    if (self->max_output_text > cells_text_max(self)) {
-        self->max_output_text = cells_text_max(self);
-    }
+    /* An answer has other lines, too. */
+    uint64_t most = (uint64_t)host->conf_int(conf, "tools.max_answer");
+    self->max_output_text =
+        u64_min(self->max_output_text,
+                u64_min(cells_text_max(call), most - u64_min(most / 2, CELLS_ANSWER_HEAD_MAX)));
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     self->indexes = nb_cache_new();

@@ -54,7 +54,8 @@ const char checkpoint_list_params[] =
 const char checkpoint_list_result[] =
     "{\"type\":\"object\",\"required\":[\"checkpoints\",\"total\"],\"properties\":{"
     "\"checkpoints\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"
-    "{" CHECKPOINT_HEAD "}}},\"total\":{\"type\":\"integer\"}}}";
+    "{" CHECKPOINT_HEAD "}}},\"total\":{\"type\":\"integer\"},"
+    "\"has_more\":{\"type\":\"boolean\"},\"next_offset\":{\"type\":\"integer\"}}}";
 
 const char checkpoint_delete_params[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\"],\"additionalProperties\":false,"

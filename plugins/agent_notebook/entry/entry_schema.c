@@ -105,18 +105,22 @@ const char entry_read_params[] = OBJECT
 
 const char entry_read_result[] = RESULT
     "\"notebook_id\",\"collection\",\"title\",\"content\",\"metadata\"],\"properties\":"
-    "{" STRING("_id") "," STRING("notebook_id") "," STRING("collection") "," STRING("title") "," STRING(
-        "content") "," STRING("code") "," STRING("summary") "," METADATA
-                                                            ",\"history\":{\"type\":\"array\"},"
-                                                            "\"sections\":{\"type\":\"array\"}"
-                                                            "," STRING(
-                                                                "section") ","
-                                                                           "\"lines\":{"
-                                                                           "\"type\":"
-                                                                           "\"object\","
-                                                                           "\"properties\":"
-                                                                           "{" INTEGER("start") "," INTEGER(
-                                                                               "count") "," INTEGER("total") "}}}}";
+    "{" STRING("_id") "," STRING("notebook_id") "," STRING("collection") "," STRING("title") "," STRING("content") "," STRING("code") "," STRING(
+        "summary") "," METADATA ",\"history\":{\"type\":\"array\"},"
+                   "\"sections\":{\"type\":\"array\"}"
+                   "," STRING(
+                       "section") ","
+                                  "\"lines\":{"
+                                  "\"type\":"
+                                  "\"object\","
+                                  "\"properties\":"
+                                  "{" INTEGER("start") "," INTEGER("count") "," INTEGER("total") "," BOOLEAN(
+                                      "truncated") "}}," INTEGER("next_line") ",\"left_out\":{"
+                                                                              "\"type\":"
+                                                                              "\"array\","
+                                                                              "\"items\":{"
+                                                                              "\"type\":"
+                                                                              "\"string\"}}}}";
 
 const char entry_update_params[] = OBJECT
     "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
@@ -208,8 +212,8 @@ const char entry_list_result[] = RESULT
                                                                                           " tot"
                                                                                           "al\""
                                                                                           "}"
-                                                                                          "," INTEGER("offset") "," BOOLEAN(
-                                                                                              "has_more") "," STRING("engine") "}}";
+                                                                                          "," INTEGER("offset") "," BOOLEAN("has_more") "," INTEGER(
+                                                                                              "next_offset") "," STRING("engine") "}}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE "}}";
@@ -230,7 +234,7 @@ const char entry_history_result[] = RESULT
                    "\"items\":{\"type\":\"object\",\"required\":[\"version\",\"timestamp\","
                    "\"action\","
                    "\"summary\",\"changed_by\"],\"properties\":{" INTEGER("version") "," TIME("timestamp") "," STRING("action") "," STRING(
-                       "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "}}";
+                       "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "," INTEGER("next_offset") "}}";
 
 const char entry_diff_params[] = OBJECT
     "\"required\":[\"notebook_id\",\"from\"],\"properties\":{" ID "," WHERE ","

@@ -26,6 +26,10 @@
     "\"backlog\":{\"type\":\"integer\",\"description\":\"Events that are on their way: what "  \
     "they say may be missing\"}"
 
+#define MEMORY_MORE                                                                            \
+    "\"has_more\":{\"type\":\"boolean\",\"description\":\"Further ones did not fit the "       \
+    "answer\"}"
+
 const char memory_log_params[] =
     "{\"type\":\"object\",\"required\":[\"content\"],\"additionalProperties\":false,"
     "\"properties\":{"
@@ -67,7 +71,7 @@ const char memory_recall_params[] =
 const char memory_recall_result[] =
     "{\"type\":\"object\",\"required\":[\"results\",\"count\",\"engine\"],\"properties\":{"
     "\"results\":" MEMORY_ROWS ",\"count\":{\"type\":\"integer\"},"
-    "\"engine\":{\"type\":\"string\"}," MEMORY_BACKLOG "}}";
+    "\"engine\":{\"type\":\"string\"}," MEMORY_BACKLOG "," MEMORY_MORE "}}";
 
 const char memory_timeline_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
@@ -83,7 +87,8 @@ const char memory_timeline_params[] =
 const char memory_timeline_result[] =
     "{\"type\":\"object\",\"required\":[\"events\",\"count\"],\"properties\":{"
     "\"date\":{\"type\":\"string\",\"format\":\"date\"},\"events\":" MEMORY_ROWS
-    ",\"count\":{\"type\":\"integer\"}," MEMORY_BACKLOG "}}";
+    ",\"count\":{\"type\":\"integer\"}," MEMORY_BACKLOG "," MEMORY_MORE
+    ",\"next_offset\":{\"type\":\"integer\"}}}";
 
 const char memory_summary_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
@@ -95,4 +100,6 @@ const char memory_summary_params[] =
 const char memory_summary_result[] =
     "{\"type\":\"object\",\"required\":[\"summary\",\"status\"],\"properties\":{"
     "\"summary\":{\"type\":[\"string\",\"null\"]},"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"set\",\"read\",\"none\"]}}}";
+    "\"status\":{\"type\":\"string\",\"enum\":[\"set\",\"read\",\"none\"]},"
+    "\"truncated\":{\"type\":\"boolean\",\"description\":\"Its end did not fit the "
+    "answer\"}}}";
