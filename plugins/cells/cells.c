@@ -189,11 +189,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookContext",
         .title = "Get Notebook Context",
-        .summary =
-            "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
-            "begins or the selection has changed. It has the kernel, the selected cells, "
-            "and all cells of a small notebook or those around the selection of a large "
-            "one. For the source of single cells use getNotebookCells.",
+        .summary = "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
+                   "begins or the selection has changed. It has the kernel, the selected "
+                   "cells, and all cells, or those around the selection of a large notebook.",
         .params = cells_context_params,
         .result = "{\"type\":\"object\"}",
         .run = cells_context_run,
