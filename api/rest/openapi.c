@@ -39,7 +39,7 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
                      tool->plugin->desc.name, effects[desc->effect],
                      (desc->flags & NG_TOOL_DESTRUCTIVE) != 0 ? "true" : "false");
     (void)buf_add_c(out, ",\"parameters\":");
-    openapi_print_parameters(out, OPENAPI_CALL_PARAMETERS, with_agent);
+    openapi_print_parameters(out, OPENAPI_TOOL_PARAMETERS, with_agent);
     openapi_put(out,
                 ",'requestBody':{'required':true,'content':{'application/json':{'schema':");
     (void)buf_printf(out, "{\"$ref\":\"#/components/schemas/%s_arguments\"}", desc->name);

@@ -126,11 +126,12 @@ enum call_flag {
 
 /* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED. */
 enum call_option {
-    CALL_ON_LOOP = 1,      /* dispatch() is called on an event loop: nothing here may block */
-    CALL_NO_DEADLINE = 2,  /* it takes as long as it takes */
-    CALL_NO_RATE = 4,      /* it continues what was counted in the rate before */
-    CALL_MUST_REPLY = 8,   /* its success has an answer: of a tool, of a resource */
-    CALL_SPACE_ARGUED = 16 /* the argument `space` named the caller's space */
+    CALL_ON_LOOP = 1,       /* dispatch() is called on an event loop: nothing here may block */
+    CALL_NO_DEADLINE = 2,   /* it takes as long as it takes */
+    CALL_NO_RATE = 4,       /* it continues what was counted in the rate before */
+    CALL_MUST_REPLY = 8,    /* its success has an answer: of a tool, of a resource */
+    CALL_SPACE_ARGUED = 16, /* the argument `space` named the caller's space */
+    CALL_RAW_ANSWER = 32    /* tools.max_answer does not apply */
 };
 
 /* The answer of its idempotency key. */
@@ -389,9 +390,11 @@ static inline bool call_has_reply(const struct call *call)
 /* The end of a call: closes and checks the tool's output; then call->staged is the answer for
  * the transport. */
 void call_complete_result(struct call *call);
-/* call_fit.c: a success whose answer has `size` bytes, more than limits.result. The size
- * of an answer never turns a change into a failure. */
-void call_fit_result(struct call *call, size_t size);
+/* call_fit.c: makes a success fit tools.max_answer and limits.result. The size of an answer
+ * never turns a change into a failure. */
+void call_fit_result(struct call *call);
+/* Bytes that the text of the answer may have. */
+size_t call_answer_max(const struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
 

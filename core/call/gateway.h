@@ -69,7 +69,7 @@ struct gateway {
     /* Limits by the configuration. */
     struct {
         /* These a reload changes while calls read them. */
-        atomic_size_t body, result, buffered;
+        atomic_size_t body, result, answer, buffered;
         atomic_uint depth, connections, streams, queue;
         _Atomic int64_t call_timeout_ms;
         unsigned workers, stream_backlog;

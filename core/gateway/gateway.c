@@ -265,6 +265,7 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     };
     atomic_store(&gateway->limits.body, (size_t)config_int(config, "limits.body"));
     atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
+    atomic_store(&gateway->limits.answer, (size_t)config_int(config, "tools.max_answer"));
     atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
     atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
     atomic_store(&gateway->limits.connections,

@@ -106,4 +106,5 @@ const struct ng_host call_host = {
     .later = host_later,
     .start_later = host_start_later,
     .find = host_find,
+    .answer_room = host_answer_room,
 };

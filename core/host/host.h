@@ -19,6 +19,7 @@ struct ng_str host_format(struct ng_call *pub, const char *format, ...)
 int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, size_t count);
 int host_reply(struct ng_call *pub, struct ng_str text);
 struct ng_writer *host_reply_json(struct ng_call *pub);
+size_t host_answer_room(struct ng_call *pub);
 int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_type,
                      struct ng_str bytes);
 int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,

@@ -2,6 +2,7 @@
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
 #include "cells_resources.h"
+#include "core/base/minmax.h"
 #include "tools/cells_lease.h"
 
 #include <stdio.h>
@@ -24,9 +25,11 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->max_source = (uint64_t)host->conf_int(conf, "max_source");
     self->max_output_text = (uint64_t)host->conf_int(conf, "max_output_text");
     self->max_result = (uint64_t)host->conf_int(conf, "limits.result");
-    if (self->max_output_text > cells_text_max(self)) {
-        self->max_output_text = cells_text_max(self);
-    }
+    /* An answer has other lines, too. */
+    uint64_t most = (uint64_t)host->conf_int(conf, "tools.max_answer");
+    self->max_output_text =
+        u64_min(self->max_output_text,
+                u64_min(cells_text_max(call), most - u64_min(most / 2, CELLS_ANSWER_HEAD_MAX)));
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     self->indexes = nb_cache_new();
@@ -187,11 +190,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookContext",
         .title = "Get Notebook Context",
-        .summary =
-            "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
-            "begins or the selection has changed. It has the kernel, the selected cells, "
-            "and all cells of a small notebook or those around the selection of a large "
-            "one. For the source of single cells use getNotebookCells.",
+        .summary = "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
+                   "begins or the selection has changed. It has the kernel, the selected "
+                   "cells, and all cells, or those around the selection of a large notebook.",
         .params = cells_context_params,
         .result = "{\"type\":\"object\"}",
         .run = cells_context_run,

@@ -73,19 +73,19 @@ static const char notebook_params[] =
     "\"readRange\":{\"type\":\"array\",\"items\":{\"type\":\"integer\","
     "\"minimum\":-9007199254740992,\"maximum\":9007199254740992},"
     "\"minItems\":2,\"maxItems\":2,"
-    "\"description\":\"`read`: first and last line to return, with line numbers. Lines count "
-    "from 1, -1 is the last line.\"},"
+    "\"description\":\"`read`: first and last line, from 1 (-1: the last line), with "
+    "numbers.\"},"
     "\"oldStr\":{\"type\":\"string\","
-    "\"description\":\"`write`: the text to replace by newStr. Its first occurrence is "
-    "replaced. Not together with insertLine.\"},"
+    "\"description\":\"`write`: the text whose first occurrence newStr replaces. Not with "
+    "insertLine.\"},"
     "\"insertLine\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\","
     "\"minimum\":-9007199254740992,\"maximum\":9007199254740992}],"
-    "\"description\":\"`write`: insert newStr after this line. A number counts from 1 (0: at "
-    "the start, -1: after the last line, -2: before the last line); a text: after the first "
-    "line that contains it.\"},"
+    "\"description\":\"`write`: insert newStr after this line: a number (0: at the start, -1: "
+    "after the last line, -2: before the last line), or a text (after the first line that "
+    "contains it).\"},"
     "\"expectedRevision\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992,"
-    "\"description\":\"Write only if the notebook is at this revision (0: does not exist "
-    "yet), else fail with CONFLICT. A read tells the revision.\"}}}";
+    "\"description\":\"Fail with CONFLICT if the notebook is at another revision (0: does not "
+    "exist yet). A read tells it.\"}}}";
 
 static const struct ng_tool notebook_tools[] = {
     {
@@ -93,10 +93,7 @@ static const struct ng_tool notebook_tools[] = {
         .title = "Notebook",
         .summary =
             "Keep named text notebooks that survive the conversation and can be shared by "
-            "several agents: for notes, plans and lists to be read again later. `create`, "
-            "`list`, "
-            "`read`, `write` and `clear` them; a write replaces text, inserts lines or "
-            "appends.",
+            "several agents: for notes, plans and lists to be read again later.",
         .params = notebook_params,
         .run = notebook_run,
         .effect = NG_EFFECT_WRITES,

@@ -375,7 +375,8 @@ AT(ng_host, later, 776);
 AT(ng_host, start_later, 784);
 SIZE(ng_host, 792);
 AT(ng_host, find, 792);
-SIZE(ng_host, 800);
+AT(ng_host, answer_room, 800);
+SIZE(ng_host, 808);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

@@ -8,8 +8,7 @@
  *  2. If start() succeeded, stop() runs exactly once.
  *  3. Inputs (ng_str, values, documents, files) are borrowed for the call.
  *  4. Outputs are passed to the host (ng_reply() and others), never as malloc'd memory.
- *  5. A call ends when run() returns; after NG_PENDING, when its last commit or deferral is
- * done.
+ *  5. A call ends when run() returns; after NG_PENDING, when its last commit or deferral ends.
  *  6. Modules are unloaded at shutdown only; stop() joins the threads of the module.
  */
 #ifndef NOTEGATE_PLUGIN_H
@@ -244,8 +243,7 @@ struct ng_host {
     int (*file_edit)(struct ng_call *call, const struct ng_file_edit *edit);
     int (*file_transfer)(struct ng_call *call, const struct ng_file_transfer *transfer);
     int (*file_undo)(struct ng_call *call, const struct ng_file_undo *undo);
-    /* The roots that the caller may use, in the order of the configuration. Borrowed for the
-     * call. */
+    /* The roots that the caller may use, in configured order. Borrowed for the call. */
     size_t (*file_roots)(struct ng_call *call, const struct ng_str **ret_roots);
 
     /* The functions of the journal (see journal.h) and its handle. */
@@ -351,6 +349,8 @@ struct ng_host {
      * call memory. Returns NG_PENDING; return it. Then step(call, find->user) runs on a worker
      * and returns the result of the call. A kind that fails is left out (`incomplete`). */
     int (*find)(struct ng_call *call, struct ng_find *find, ng_step_fn *step);
+    /* Bytes that the answer's text may have (tools.max_answer), less those in reply_json(). */
+    size_t (*answer_room)(struct ng_call *call);
 };
 
 /* ---- declarations of a plugin ---- */

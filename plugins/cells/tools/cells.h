@@ -156,10 +156,12 @@ struct cells_images {
     size_t left_out;
 };
 
-/* Maximum text of one answer. */
-size_t cells_text_max(const struct cells *self);
+/* Bytes of an answer beside outputs, usually. */
+#define CELLS_ANSWER_HEAD_MAX 4096
+/* Maximum text of the answer of this call. */
+size_t cells_text_max(struct ng_call *call);
 /* Cuts the text to that size. */
-void cells_fit_text(const struct cells *self, struct nb_text *text);
+void cells_fit_text(struct ng_call *call, struct nb_text *text);
 /* Between begin and end, add for each cell: its images become parts of the answer, or lines of
  * its text. */
 void cells_images_begin(struct cells_images *images, const struct cells *self,

@@ -391,7 +391,7 @@ static int reply_going_on(struct cells *self, struct ng_call *call, struct cells
     }
     describe(run, done, state, snapshots, &out);
     snapshots_free(snapshots, run->run->cell_count);
-    cells_fit_text(self, &out);
+    cells_fit_text(call, &out);
     return cells_reply(call, &out);
 }
 

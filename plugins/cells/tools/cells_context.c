@@ -19,11 +19,20 @@ struct context_cell {
     bool cut;
 };
 
+/* Forms of the object, from the largest one, until it fits the answer. */
+enum context_form {
+    CONTEXT_WHOLE = 0,
+    CONTEXT_ONCE,    /* allCells has the beginnings of selected cells, too */
+    CONTEXT_CUT,     /* so has selectedCells */
+    CONTEXT_SELECTED /* without allCells */
+};
+
 struct context {
     struct cells *self;
     struct ng_call *call;
     struct notebook_file notebook;
     struct context_cell *cells;
+    enum context_form form;
     bool has_all; /* not only the selected cells are included */
     bool failed;  /* out of memory */
 };
@@ -162,14 +171,14 @@ static void write_execution(struct context *context, struct ng_writer *writer, s
 }
 
 static void write_cell(struct context *context, struct ng_writer *writer,
-                       const struct context_cell *cell)
+                       const struct context_cell *cell, enum context_form cut_from)
 {
     static const char *const selections[] = {"unselected", "selected", "active"};
     const struct ng_host *host = context->call->host;
     const struct nb_cell *in_file = &context->notebook.nb.cells[cell->index];
     struct ng_str source = nb_text_str(&cell->source);
     char handle[CELLS_HANDLE_MAX];
-    bool cut = cell->cut && cell->characters > CELLS_CONTEXT_CUT;
+    bool cut = (cell->cut || context->form >= cut_from) && cell->characters > CELLS_CONTEXT_CUT;
     cells_handle(&context->notebook.nb, cell->index, handle);
     host->json_object(writer);
     host->json_name(writer, "id");
@@ -243,16 +252,16 @@ static void write_context(struct context *context, struct ng_writer *writer)
     host->json_array(writer);
     for (size_t i = 0; i < count; i++) {
         if (context->cells[i].selection != 0) {
-            write_cell(context, writer, &context->cells[i]);
+            write_cell(context, writer, &context->cells[i], CONTEXT_CUT);
         }
     }
     host->json_end(writer);
-    if (context->has_all) {
+    if (context->has_all && context->form < CONTEXT_SELECTED) {
         host->json_name(writer, "allCells");
         host->json_array(writer);
         for (size_t i = 0; i < count; i++) {
             if (context->cells[i].included) {
-                write_cell(context, writer, &context->cells[i]);
+                write_cell(context, writer, &context->cells[i], CONTEXT_ONCE);
             }
         }
         host->json_end(writer);
@@ -268,7 +277,13 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    write_context(&context, call->host->reply_json(call));
+    for (unsigned form = CONTEXT_WHOLE; form <= CONTEXT_SELECTED; form++) {
+        context.form = (enum context_form)form;
+        write_context(&context, call->host->reply_json(call));
+        if (call->host->answer_room(call) > 0) {
+            break;
+        }
+    }
     (void)call->host->revision_text(call, context.notebook.file.revision);
     context_done(&context);
     return cells_check_memory(call, !context.failed);

@@ -9,22 +9,22 @@
 /* Reserve for parts of the answer beside its text. */
 #define IMAGES_ROOM_LEAST 1024
 
-size_t cells_text_max(const struct cells *self)
+size_t cells_text_max(struct ng_call *call)
 {
-    size_t limit = (size_t)self->max_result;
+    size_t limit = call->host->answer_room(call);
     if (limit > 2 * IMAGES_ROOM_LEAST) {
         return limit - IMAGES_ROOM_LEAST;
     }
     return limit / 2 + 1;
 }
 
-void cells_fit_text(const struct cells *self, struct nb_text *text)
+void cells_fit_text(struct ng_call *call, struct nb_text *text)
 {
     struct nb_text cut = {0};
-    if (text->len <= cells_text_max(self)) {
+    if (text->len <= cells_text_max(call)) {
         return;
     }
-    render_cut(&cut, nb_text_str(text), cells_text_max(self));
+    render_cut(&cut, nb_text_str(text), cells_text_max(call));
     cut.failed |= text->failed;
     nb_text_done(text);
     *text = cut;
@@ -35,7 +35,7 @@ void cells_images_begin(struct cells_images *images, const struct cells *self,
 {
     size_t limit = (size_t)self->max_result;
     *images = (struct cells_images){.call = call, .text = text, .limit = limit};
-    cells_fit_text(self, text);
+    cells_fit_text(call, text);
     images->room = limit - size_min(limit, text->len);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_read.c - getNotebookCells and getCellOutputs. */
 #include "cells.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
@@ -110,12 +111,13 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
     struct ng_str text = nb_text_str(&rendered->text);
     struct cells_images images;
     int64_t offset = ng_arg_int(call, "offset", 0);
+    size_t max = size_min((size_t)self->max_output_text, cells_text_max(call));
     int rc = NG_OK;
     nb_addf(&out, "Outputs for cell %s:\n\n", handle);
     if (ng_has_arg(call, "offset")) {
-        rc = add_from(call, &out, text, offset, self->max_output_text);
+        rc = add_from(call, &out, text, offset, max);
     } else {
-        render_cut(&out, text, self->max_output_text);
+        render_cut(&out, text, max);
     }
     if (rc != NG_OK) {
         nb_text_done(&out);

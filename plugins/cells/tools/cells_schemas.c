@@ -4,12 +4,11 @@
 
 #define PATH "Path of the .ipynb file, absolute or relative to the first root."
 #define NOTEBOOK                                                                               \
-    "\"notebook\":{\"type\":\"string\",\"description\":\"" PATH                                \
-    " Without it: the active notebook.\"}"
+    "\"notebook\":{\"type\":\"string\",\"description\":\"Path of the .ipynb file (default: "   \
+    "the active notebook)\"}"
 #define REVISION                                                                               \
-    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Do it only if the file is "   \
-    "at "                                                                                      \
-    "this revision, else fail with CONFLICT.\"}"
+    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Fail with CONFLICT if the "   \
+    "file is at another revision.\"}"
 #define ID_TYPE "\"type\":\"string\",\"minLength\":1"
 #define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
 #define CELL "Id of the cell, or index:N, its position from 0."
