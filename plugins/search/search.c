@@ -166,8 +166,6 @@ static int search_start(struct ng_call *call, const struct ng_conf *conf, void *
         return search_no_memory(call);
     }
     self->scan_ms = call->host->conf_int(conf, "scan_time");
-    self->answer_max =
-        size_min(SEARCH_ANSWER_MAX, (size_t)call->host->conf_int(conf, "limits.result") / 2);
     *ret_self = self;
     return NG_OK;
 }

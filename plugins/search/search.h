@@ -13,13 +13,12 @@
 #define SEARCH_EXACT_RANKS 10
 /* k of the reciprocal rank fusion. */
 #define SEARCH_RANK_K 60
-/* Bytes of the hits of one answer, and of texts in a hit. */
-#define SEARCH_ANSWER_MAX ((size_t)56 * 1024)
+/* Bytes of texts in a hit, and of what follows the hits of an answer. */
 #define SEARCH_TITLE_MAX ((size_t)500)
 #define SEARCH_EXCERPT_MAX ((size_t)500)
+#define SEARCH_END_MAX ((size_t)256)
 
 struct search {
-    size_t answer_max; /* bytes of hits */
     int64_t scan_ms;
 };
 

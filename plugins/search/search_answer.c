@@ -124,11 +124,13 @@ static void put_hit(struct search_job *job, struct ng_writer *writer,
 static size_t put_hits(struct search_job *job, struct ng_writer *writer)
 {
     size_t end = size_min(job->count, (size_t)job->offset + job->limit);
-    size_t left = job->self->answer_max;
+    size_t room = job->call->host->answer_room(job->call);
+    room -= size_min(room, SEARCH_END_MAX);
+    size_t left = room;
     size_t at = job->offset;
     for (; at < end; at++) {
         size_t bytes = hit_bytes(&job->hits[at].hit);
-        if (bytes > job->self->answer_max) {
+        if (bytes > room) {
             job->find.incomplete = true; /* too large for any page */
             continue;
         }
