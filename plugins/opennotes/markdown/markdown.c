@@ -26,10 +26,12 @@ struct reader {
     uint64_t work;
 
     const struct notes_leaf *leaf;
-    size_t row_at;   /* an offset in the leaf's text */
-    uint32_t row;    /* and its row */
-    size_t comments; /* no "%%" in the text from here on + 1; 0: unknown */
-    size_t hidden;   /* end of a comment that spans blocks */
+    size_t row_at;             /* an offset in the leaf's text */
+    uint32_t row;              /* and its row */
+    size_t row_begin, row_end; /* of the row of the leaf's text that was placed last, */
+    size_t row_place;          /* and its place in the text */
+    size_t comments;           /* no "%%" in the text from here on + 1; 0: unknown */
+    size_t hidden;             /* end of a comment that spans blocks */
 
     struct buf plain; /* of a heading or task */
     struct buf link;
@@ -73,17 +75,19 @@ static struct ng_str without_end(struct ng_str row)
     return row;
 }
 
-/* The place in the whole text of a part of the leaf's text. A row of the leaf is the end of its
- * row in the text; of a heading that marks end, it is within. SIZE_MAX: not found. */
-static size_t place_of(struct reader *reader, struct ng_str part)
+static bool ends_with(struct ng_str text, struct ng_str end)
+{
+    return text.len >= end.len &&
+           memcmp(text.data + text.len - end.len, end.data, end.len) == 0;
+}
+
+/* Finds the leaf's row that holds `at`: a row of the leaf is the end of its row in the text; of
+ * a heading that marks end, it is within. */
+static void place_row(struct reader *reader, size_t at)
 {
     struct ng_str text = reader->leaf->text;
-    size_t at = (size_t)(part.data - text.data);
     size_t begin = at;
     size_t end = at;
-    if (reader->leaf->kind == NOTES_LEAF_ROW) {
-        return (size_t)(part.data - reader->text.data);
-    }
     (void)line_at(reader, at);
     while (begin > 0 && !ends_row(text.data[begin - 1])) {
         begin--;
@@ -95,16 +99,29 @@ static size_t place_of(struct reader *reader, struct ng_str part)
     size_t from = row_start(reader, reader->row);
     struct ng_str row = without_end(
         str_make(reader->text.data + from, row_start(reader, reader->row + 1) - from));
-    size_t found = 0;
-    if (own.len <= row.len && memcmp(row.data + row.len - own.len, own.data, own.len) == 0) {
-        found = row.len - own.len;
-    } else {
-        found = str_find(row, own, 0);
+    size_t found = ends_with(row, own) ? row.len - own.len : str_find(row, own, 0);
+    reader->row_begin = begin;
+    reader->row_end = end + 1;
+    reader->row_place = found == SIZE_MAX ? SIZE_MAX : from + found;
+}
+
+/* The place in the whole text of a part of the leaf's text. SIZE_MAX: not found. */
+static size_t place_of(struct reader *reader, struct ng_str part)
+{
+    size_t at = (size_t)(part.data - reader->leaf->text.data);
+    if (reader->leaf->kind == NOTES_LEAF_ROW) {
+        return (size_t)(part.data - reader->text.data);
     }
-    if (found == SIZE_MAX || at - begin + part.len > own.len) {
+    if (at < reader->row_begin || at >= reader->row_end) {
+        place_row(reader, at);
+    }
+    if (reader->row_place == SIZE_MAX) {
         return SIZE_MAX;
     }
-    return from + found + (at - begin);
+    size_t place = reader->row_place + (at - reader->row_begin);
+    bool same = place + part.len <= reader->text.len &&
+                memcmp(reader->text.data + place, part.data, part.len) == 0;
+    return same ? place : SIZE_MAX;
 }
 
 /* ---- comments that span blocks ---- */
@@ -208,7 +225,7 @@ static int report_link(void *user, const struct notes_scan_link *found)
     link.text = utf8_cut(link.text, NOTES_MARKDOWN_TEXT_MAX);
     link.line = line_at(reader, found->at);
     bool written = found->kind == NOTES_LINK_INLINE || found->kind == NOTES_LINK_WIKI;
-    if (written && found->target.len > 0) {
+    if (written && reader->events->places && found->target.len > 0) {
         link.at = place_of(reader, found->target);
         link.end = link.at == SIZE_MAX ? SIZE_MAX : link.at + found->target.len;
     }
@@ -308,6 +325,7 @@ static int read_leaf(void *user, const struct notes_leaf *leaf)
     }
     reader->leaf = leaf;
     reader->row_at = 0;
+    reader->row_begin = reader->row_end = 0;
     reader->row = leaf->row;
     reader->scan.hidden_to = hidden_part(reader);
     if (leaf->kind == NOTES_LEAF_ROW) {

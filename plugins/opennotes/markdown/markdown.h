@@ -35,8 +35,8 @@ struct notes_link {
     struct ng_str text;   /* plain; of a wiki link without alias the target as written */
     struct ng_str target; /* as written, escapes and entities resolved; percent-encoding and
                              anchor kept. Of a wiki link without the alias, `#part` kept */
-    /* The target as it is written: bytes [at, end) of the text given. SIZE_MAX: unknown, or
-     * that of a reference, which is in its definition. */
+    /* With `places`, the target as it is written: bytes [at, end) of the text given. SIZE_MAX:
+     * unknown, or that of a reference, which is in its definition. */
     size_t at, end;
     struct ng_str label; /* of a reference, as written */
 };
@@ -70,6 +70,7 @@ struct notes_markdown_events {
     int (*tag)(void *user, const struct notes_inline_tag *tag);
     /* Images, and embedded pictures; not in the order of the links. */
     int (*image)(void *user, const struct notes_link *image);
+    bool places; /* the places of targets are wanted */
 };
 
 struct notes_markdown_stats {

@@ -49,10 +49,10 @@ static int add_value_link(void *user, const struct notes_link *found)
     return rc;
 }
 
-static const struct notes_markdown_events body_events = {.link = add_body_link,
-                                                         .image = add_body_link};
-static const struct notes_markdown_events value_events = {.link = add_value_link,
-                                                          .image = add_value_link};
+static const struct notes_markdown_events body_events = {
+    .link = add_body_link, .image = add_body_link, .places = true};
+static const struct notes_markdown_events value_events = {
+    .link = add_value_link, .image = add_value_link, .places = true};
 
 /* The written value. A block text ends before its last line end. */
 static void place_value(struct notes_gather *gather, const struct notes_value *value,
