@@ -5,6 +5,7 @@
 #include "core/base/array.h"
 #include "core/base/text/json_writer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,9 @@ static void checkpoint_next(const struct checkpoint_view *then,
     if (at[1] < now->count) {
         new = &now->entries[at[1]];
     }
-    int order = (old == NULL) - (new == NULL);
-    if (order == 0) {
+    assert(old != NULL || new != NULL);
+    int order = old == NULL ? 1 : -1;
+    if (old != NULL && new != NULL) {
         order = checkpoint_order(old, new);
     }
     memset(ret, 0, sizeof(*ret));

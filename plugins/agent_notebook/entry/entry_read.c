@@ -98,6 +98,7 @@ struct read_answer {
     struct read_part part;
     enum read_form form;
     bool is_cut_inside; /* the last line of the part */
+    bool was_whole;     /* READ_CUT: no part was asked for */
     size_t member_max;  /* READ_CUT: longer members are left out */
 };
 
@@ -169,15 +170,22 @@ static void read_put_member(const struct read_answer *answer, struct ng_writer *
     host->json_copy(writer, member);
 }
 
-/* The names of the long members, if there are any. */
+static bool read_leaves_out(const struct read_answer *answer, const struct ng_value *member)
+{
+    struct ng_str name = answer->call->host->json_key(member);
+    bool of_whole = str_is(name, "sections") || str_is(name, "history");
+    return (answer->was_whole && of_whole) ||
+           (read_shows(name, answer->part.partly) && read_is_long(answer, member));
+}
+
+/* The names of members that did not fit, if there are any. */
 static void read_put_left_out(const struct read_answer *answer, struct ng_writer *writer)
 {
     const struct ng_host *host = answer->call->host;
     bool is_open = false;
     for (const struct ng_value *member = host->json_first(answer->body); member != NULL;
          member = host->json_next(member)) {
-        struct ng_str name = host->json_key(member);
-        if (!read_shows(name, answer->part.partly) || !read_is_long(answer, member)) {
+        if (!read_leaves_out(answer, member)) {
             continue;
         }
         if (!is_open) {
@@ -185,7 +193,7 @@ static void read_put_left_out(const struct read_answer *answer, struct ng_writer
             host->json_array(writer);
             is_open = true;
         }
-        host->json_string(writer, name);
+        host->json_string(writer, host->json_key(member));
     }
     if (is_open) {
         host->json_end(writer);
@@ -247,6 +255,7 @@ static void read_write_cut(struct read_answer *answer, size_t room)
     struct ng_str whole = part->text;
     if (!part->partly) {
         part->partly = true;
+        answer->was_whole = true;
         part->total = part->lines = entry_lines(whole);
     }
     answer->form = READ_CUT;

@@ -132,9 +132,9 @@ struct cells_last {
 
 /* ---- reading: cells_read.c, cells_context.c ---- */
 
-int cells_get_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_outputs_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_context_run(void *self, struct ng_call *call, struct ng_str args);
+int cells_get_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_context_run(void *user, struct ng_call *call, struct ng_str args);
 int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args);
 int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 

@@ -19,7 +19,7 @@ struct context_cell {
     bool cut;
 };
 
-/* Forms of the object, from the largest one, until it fits the answer. */
+/* Forms of the object, from the largest one. */
 enum context_form {
     CONTEXT_WHOLE = 0,
     CONTEXT_ONCE,    /* allCells has the beginnings of selected cells, too */
@@ -269,6 +269,39 @@ static void write_context(struct context *context, struct ng_writer *writer)
     host->json_end(writer);
 }
 
+/* Writes the object in a form. True: it fits the answer. */
+static bool try_context(struct context *context, enum context_form form)
+{
+    struct ng_call *call = context->call;
+    context->form = form;
+    write_context(context, call->host->reply_json(call));
+    return call->host->answer_room(call) > 0;
+}
+
+/* Cuts selected cells that do not fit, then drops the last ones that are not selected. */
+static void reply_context(struct context *context)
+{
+    size_t room = context->call->host->answer_room(context->call);
+    size_t selected = 0;
+    for (size_t i = 0; i < context->notebook.nb.cell_count; i++) {
+        if (context->cells[i].selection != 0) {
+            selected += context->cells[i].source.len;
+        }
+    }
+    enum context_form form = selected > room / 2 ? CONTEXT_CUT : CONTEXT_ONCE;
+    bool fits = try_context(context, CONTEXT_WHOLE) || try_context(context, form);
+    for (size_t i = context->notebook.nb.cell_count; i > 0 && !fits; i--) {
+        struct context_cell *cell = &context->cells[i - 1];
+        if (cell->included && cell->selection == 0) {
+            cell->included = false;
+            fits = try_context(context, form);
+        }
+    }
+    if (!fits) {
+        (void)try_context(context, CONTEXT_SELECTED);
+    }
+}
+
 int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
 {
     struct context context = {.self = user, .call = call};
@@ -277,13 +310,7 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    for (unsigned form = CONTEXT_WHOLE; form <= CONTEXT_SELECTED; form++) {
-        context.form = (enum context_form)form;
-        write_context(&context, call->host->reply_json(call));
-        if (call->host->answer_room(call) > 0) {
-            break;
-        }
-    }
+    reply_context(&context);
     (void)call->host->revision_text(call, context.notebook.file.revision);
     context_done(&context);
     return cells_check_memory(call, !context.failed);

@@ -169,7 +169,8 @@ def test_entry(face, collection):
     assert found == content
     read = face("notebook_read", notebook_id=made["notebook_id"])
     assert content.startswith(read["content"]) and read["content"].endswith("\n")
-    assert read["next_line"] == read["lines"]["count"] + 1 and "sections" not in read
+    assert read["next_line"] == read["lines"]["count"] + 1 and not {"sections", "history"} & set(read)
+    assert set(read["left_out"]) == {"history"} | ({"sections"} if collection == "pages" else set())
     face("notebook_delete", notebook_id=made["notebook_id"])
 
 
@@ -185,7 +186,7 @@ def test_entry_says_what_it_leaves_out(face):
     findings = ["f" * 50] * 150
     made = face("notebook_create", collection="research_notes", title=f"r {face.name}", content="text", key_findings=findings)
     read = face("notebook_read", notebook_id=made["notebook_id"])
-    assert read["content"] == "text" and read["left_out"] == ["key_findings"]
+    assert read["content"] == "text" and set(read["left_out"]) == {"key_findings", "history"}
     assert "next_line" not in read and read["lines"] == {"start": 1, "count": 1, "total": 1}
 
 
