@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index_link.h - what a link leads to: the key of its target, and the names of a note. */
+/* index_link.h - keys of link targets, and the names of a note. */
 #ifndef NOTEGATE_OPENNOTES_INDEX_LINK_H
 #define NOTEGATE_OPENNOTES_INDEX_LINK_H
 

@@ -26,7 +26,7 @@ struct notes_gathered_value {
     size_t first, count; /* its links */
 };
 
-/* Where a label is defined. */
+/* The definition of a label. */
 struct notes_gathered_definition {
     struct ng_str label;   /* made equal */
     struct ng_str target;  /* as it is meant */

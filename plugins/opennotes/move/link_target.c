@@ -125,7 +125,7 @@ static enum notes_link_change retarget_wiki(struct arena *arena,
 
 /* ---- Markdown links */
 
-/* What the key of a link led to before the move, and the path of that after it. */
+/* The path, after the move, of the note or file that the key led to before. */
 static struct ng_str wanted_path(struct arena *arena, const struct notes_link_use *use,
                                  struct ng_str key, bool *ret_note)
 {

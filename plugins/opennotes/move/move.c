@@ -203,6 +203,7 @@ static int find_changes(struct notes_notebook *notebook, struct ng_call *call,
     struct notes_changes_of_move changes;
     facts->move.from = notes_call_copy(call, source->path);
     facts->move.to = job->to;
+    facts->absolute = source->absolute;
     int rc = notes_memory(call, facts->move.from.data != NULL);
     if (rc == NG_OK) {
         rc = notes_facts_begin(facts, notebook, call, arena);

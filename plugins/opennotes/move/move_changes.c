@@ -20,12 +20,11 @@ static const char own_sql[] =
     "SELECT target, kind = 'wiki' FROM links WHERE note = ?1 AND kind <> 'auto'"
     " UNION SELECT target, kind = 'wiki' FROM images WHERE note = ?1";
 
-/* ?1, ?2: the keys of files in a folder; ?3: of wiki links. */
+/* ?1: the key of a folder; ?2, ?3: those of files in it; ?4: of wiki links. */
+#define IN_FOLDER "(key = ?1 OR (key >= ?2 AND key < ?3)) AND (kind = 'wiki') = ?4"
 static const char files_sql[] =
-    "SELECT note, target, kind = 'wiki' FROM links WHERE key >= ?1 AND key < ?2"
-    " AND kind <> 'auto' AND (kind = 'wiki') = ?3"
-    " UNION SELECT note, target, kind = 'wiki' FROM images WHERE key >= ?1 AND key < ?2"
-    " AND (kind = 'wiki') = ?3";
+    "SELECT note, target, kind = 'wiki' FROM links WHERE " IN_FOLDER " AND kind <> 'auto'"
+    " UNION SELECT note, target, kind = 'wiki' FROM images WHERE " IN_FOLDER;
 
 static const char note_sql[] =
     "SELECT path, ifnull(file, CAST(path AS BLOB)) FROM notes WHERE id = ?1";
@@ -207,9 +206,10 @@ static int take_files(struct changes *changes, bool wiki, struct ng_str folder)
     if (folder.data == NULL || from.data == NULL || to.data == NULL) {
         return notes_fail_memory(changes->facts->call);
     }
-    (void)notes_bind_text(rows, 1, from);
-    (void)notes_bind_text(rows, 2, to);
-    (void)sqlite3_bind_int(rows, 3, wiki);
+    (void)notes_bind_text(rows, 1, folder);
+    (void)notes_bind_text(rows, 2, from);
+    (void)notes_bind_text(rows, 3, to);
+    (void)sqlite3_bind_int(rows, 4, wiki);
     while (rc == NG_OK && (step = sqlite3_step(rows)) == SQLITE_ROW) {
         struct notes_changed note;
         int64_t id = sqlite3_column_int64(rows, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* move_facts.c - answers what links lead to, before and after a move. The index has the names
+/* move_facts.c - the notes that links lead to, before and after a move. The index has the names
  * of before; those of the moved notes afterwards are added to them. */
 #include "move_facts.h"
 
@@ -265,6 +265,11 @@ static bool exists(void *user, struct ng_str path)
     }
     struct ng_str absolute = call->host->format(call, "%.*s/%.*s", (int)root.len, root.data,
                                                 (int)path.len, path.data);
+    struct ng_str below = notes_path_below(path, facts->move.from);
+    if (below.len > 0 && facts->absolute.data != NULL) {
+        absolute = call->host->format(call, "%.*s/%.*s", (int)facts->absolute.len,
+                                      facts->absolute.data, (int)below.len, below.data);
+    }
     return absolute.data != NULL && call->host->file_stat(call, absolute, &found) == NG_OK &&
            found.type != NG_FILE_NONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* move_facts.h - what links lead to before and after a move, from the index of now. */
+/* move_facts.h - targets of links before and after a move, from the present index. */
 #ifndef OPENNOTES_MOVE_FACTS_H
 #define OPENNOTES_MOVE_FACTS_H
 
@@ -30,7 +30,8 @@ struct notes_facts {
     struct notes_link_move move;
     struct ng_call *call;
     const struct notes_notebook *notebook;
-    bool removes; /* afterwards nothing leads to the moved notes */
+    struct ng_str absolute; /* `from` as on disk; {NULL, 0}: the same in the notebook */
+    bool removes;           /* afterwards nothing leads to the moved notes */
 
     /* Until notes_facts_keep(). */
     struct arena *arena;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* move_source.h - what is moved: a note or a folder of the notebook, or of its trash. */
+/* move_source.h - the source of a move: a note or a folder of the notebook, or of its trash. */
 #ifndef OPENNOTES_MOVE_SOURCE_H
 #define OPENNOTES_MOVE_SOURCE_H
 

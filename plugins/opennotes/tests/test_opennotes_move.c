@@ -105,14 +105,15 @@ static void folder(void **state)
     fixture_put(fixture, "a/n.md", "[near](m.md) [out](../top.md) ![p](p.png) [[top]]\n");
     fixture_put(fixture, "a/m.md", "[[a/n]]\n");
     fixture_put(fixture, "a/p.png", "picture");
-    fixture_put(fixture, "top.md", "![p](a/p.png) ![[a/p.png]] [n](a/n.md) [[a/m]] [[n]]\n");
+    fixture_put(fixture, "top.md",
+                "![p](a/p.png) ![[a/p.png]] [n](a/n.md) [[a/m]] [[n]] [f](a/)\n");
     fixture_serve(fixture, NULL);
     answers(fixture, MOVE, "{\"path\":\"a/\",\"to\":\"b/c\"}",
-            "{\"path\":\"b/c\",\"links\":6,\"notes\":[\"top.md\"]}");
+            "{\"path\":\"b/c\",\"links\":7,\"notes\":[\"top.md\"]}");
     fixture_has(fixture, "b/c/n.md", "[near](m.md) [out](../../top.md) ![p](p.png) [[top]]\n");
     fixture_has(fixture, "b/c/m.md", "[[n]]\n");
     fixture_has(fixture, "top.md",
-                "![p](b/c/p.png) ![[b/c/p.png]] [n](b/c/n.md) [[m]] [[n]]\n");
+                "![p](b/c/p.png) ![[b/c/p.png]] [n](b/c/n.md) [[m]] [[n]] [f](b/c/)\n");
     assert_true(fixture_exists(fixture, "b/c/p.png"));
     fixture_fails(fixture, MOVE, "{\"path\":\"b\",\"to\":\"b/c/d\"}", "NOTE_INVALID_PATH",
                   "into itself");

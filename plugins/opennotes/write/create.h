@@ -10,6 +10,8 @@
 #define NOTES_COMPOSE_MAX ((size_t)64 * 1024 * 1024)
 /* Largest note that can be edited. */
 #define NOTES_NOTE_EDIT_MAX ((uint64_t)64 * 1024 * 1024)
+/* The notebook's folder of deleted notes; hidden, as other names that begin with a dot. */
+#define NOTES_TRASH ".trash"
 /* Fields of one call. */
 #define NOTES_DATA_MAX ((size_t)200)
 
@@ -29,11 +31,8 @@ int notes_write_file(struct notes_notebook *notebook, struct ng_call *call, stru
  * way are followed, so that no folder is created outside either. */
 int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str file, struct ng_str *ret_absolute);
-/* The notebook's folder of deleted notes; hidden, as other names that begin with a dot. */
-#define NOTES_TRASH ".trash"
-
-/* What is at a path that is none of a listed note, in any Unicode form of it: a folder, or a
- * file in the trash. */
+/* The type and the absolute path of a folder, or of a file in the trash, in any Unicode form:
+ * of paths that the index does not have. */
 int notes_write_at(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
                    struct ng_str *ret_absolute, enum ng_file_type *ret_type);
 /* The same check for a file that is about to be written. */
