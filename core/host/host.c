@@ -105,4 +105,5 @@ const struct ng_host call_host = {
     .gateway_find = host_gateway_find,
     .later = host_later,
     .start_later = host_start_later,
+    .reply_meta = host_reply_meta,
 };

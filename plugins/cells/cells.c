@@ -31,6 +31,9 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->indexes = nb_cache_new();
     int rc = cells_check_memory(call, self->indexes != NULL);
     if (rc == NG_OK) {
+        rc = cells_name_process(self, call);
+    }
+    if (rc == NG_OK) {
         rc = cells_attachments_open(call, &self->attachments);
     }
     if (rc == NG_OK) {
@@ -358,6 +361,7 @@ static const struct ng_code cells_codes[] = {
     {"KERNEL_FAILED", 422, "The kernel could not be started, or ended."},
     {"RUN_NOT_FOUND", 404, "There is no run with this handle."},
     {"KERNEL_ELSEWHERE", 421, "The kernel of the notebook runs on another gateway."},
+    {"NOTEBOOK_AMBIGUOUS", 400, "No notebook was named, and several are attached."},
 };
 
 static const struct ng_collection cells_collections[] = {

@@ -23,7 +23,8 @@
  * watch and advise of ng_documents; moment of ng_query; confirm of ng_documents; deadline_ns of
  * ng_batch; later and start_later of ng_host; notes of ng_plugin; is_guide of ng_prompt; rights
  * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE; collection of ng_file_undo; content of
- * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET.
+ * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET; session
+ * of ng_caller; reply_meta of ng_host.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

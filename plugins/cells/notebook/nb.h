@@ -12,6 +12,7 @@
 #define NOTEGATE_PLUGIN_CELLS_NB_H
 
 #include <notegate/plugin.h>
+#include <stdarg.h>
 
 /* Maximum nesting of JSON. */
 #define NB_DEPTH_MAX 200
@@ -155,6 +156,8 @@ void nb_add_str(struct nb_text *text, struct ng_str piece);
 void nb_add_word(struct nb_text *text, const char *word);
 void nb_addf(struct nb_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void nb_vaddf(struct nb_text *text, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 void nb_add_if(struct nb_text *text, bool condition, const char *word);
 /* Appends `piece` and its failure, and frees it. */
 void nb_add_done(struct nb_text *text, struct nb_text *piece);

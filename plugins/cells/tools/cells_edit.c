@@ -19,6 +19,7 @@ typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const str
 /* State of one call, in its memory. */
 struct edit_call {
     struct cells *self;
+    struct ng_str path;
     edit_fn *fn;
     unsigned reads; /* reads of a file that looks half written */
 };
@@ -142,9 +143,9 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
     if (nb->has_ids) {
         memcpy(handle, id, sizeof(id));
     }
-    return ng_reply(
-        call, call->host->format(call, "Successfully added %s cell at index %zu. Cell ID: %s",
-                                 nb_type_name(type), at, handle));
+    return cells_replyf(call, edit_call->path,
+                        "Successfully added %s cell at index %zu. Cell ID: %s",
+                        nb_type_name(type), at, handle);
 }
 
 /* ---- updating ---- */
@@ -171,8 +172,8 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
                        handle);
     }
     nb_set_source(edit, nb, index, source);
-    return ng_reply(call, call->host->format(call, "Successfully updated cell %s (index %zu)",
-                                             handle, index));
+    return cells_replyf(call, edit_call->path, "Successfully updated cell %s (index %zu)",
+                        handle, index);
 }
 
 /* ---- deleting, moving, clearing ---- */
@@ -222,7 +223,6 @@ static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const 
     bool *gone = NULL;
     size_t count = 0;
     struct nb_text out = {0};
-    (void)edit_call;
     int rc = marked_cells(call, nb, &gone, &count);
     if (rc != NG_OK) {
         return rc;
@@ -234,7 +234,7 @@ static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const 
         nb_addf(&out, "Successfully deleted %zu cells: ", count);
     }
     add_handles(&out, nb, gone);
-    return cells_reply(call, &out);
+    return cells_reply(call, edit_call->path, &out);
 }
 
 static int move_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -244,7 +244,6 @@ static int move_edit(struct edit_call *edit_call, struct ng_call *call, const st
     int64_t to = ng_arg_int(call, "index", 0);
     char handle[CELLS_HANDLE_MAX];
     size_t from = cells_find(nb, asked);
-    (void)edit_call;
     if (from == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }
@@ -255,14 +254,14 @@ static int move_edit(struct edit_call *edit_call, struct ng_call *call, const st
                        (long long)to, nb->cell_count, nb->cell_count - 1);
     }
     if ((size_t)to == from) {
-        return ng_reply(
-            call, ng_str_of("No move needed - cell is already at the specified position"));
+        return cells_replyf(call, edit_call->path,
+                            "No move needed - cell is already at the specified position");
     }
     cells_handle(nb, from, handle);
     nb_move_cell(edit, nb, from, (size_t)to);
-    return ng_reply(call, call->host->format(
-                              call, "Successfully moved cell %s from index %zu to index %lld",
-                              handle, from, (long long)to));
+    return cells_replyf(call, edit_call->path,
+                        "Successfully moved cell %s from index %zu to index %lld", handle, from,
+                        (long long)to);
 }
 
 static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -272,7 +271,6 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
     size_t count = 0;
     struct nb_text out = {0};
     bool all = !ng_has_arg(call, "cellIds");
-    (void)edit_call;
     int rc = marked_cells(call, nb, &cleared, &count);
     if (rc != NG_OK || cleared == NULL) {
         return rc;
@@ -292,7 +290,7 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
         nb_add_word(&out, "Successfully cleared the outputs of ");
     }
     add_handles(&out, nb, cleared);
-    return cells_reply(call, &out);
+    return cells_reply(call, edit_call->path, &out);
 }
 
 /* ---- all of them ---- */
@@ -307,7 +305,6 @@ int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
         {"deleteNotebookCells", delete_edit}, {"moveNotebookCell", move_edit},
         {"clearCellOutputs", clear_edit},
     };
-    struct ng_str path;
     struct edit_call *edit_call = ng_alloc(call, sizeof(*edit_call));
     (void)args;
     if (edit_call == NULL) {
@@ -319,20 +316,20 @@ int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
             edit_call->fn = edits[i].fn;
         }
     }
-    int rc = cells_path(self, call, &path);
+    int rc = cells_path(self, call, CELLS_CHANGES, &edit_call->path);
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_file_edit edit = {
         .size = sizeof(edit),
-        .path = path,
+        .path = edit_call->path,
         .fn = edit_file,
         .user = edit_call,
         .expected_revision = ng_arg_text(call, "expectedRevision"),
         .max_bytes = CELLS_FILE_MAX,
         .collection = CELLS_COLLECTION,
     };
-    return cells_fail_folder(call, path, call->host->file_edit(call, &edit));
+    return cells_fail_folder(call, edit_call->path, call->host->file_edit(call, &edit));
 }
 
 /* ---- a new notebook ---- */
@@ -352,9 +349,8 @@ static int create_file(struct ng_call *call, const struct ng_file *present,
     if (rc != NG_OK) {
         return rc;
     }
-    return ng_reply(call,
-                    call->host->format(call, "Created the notebook %.*s. Cell ID: %s (index 0)",
-                                       (int)create->path.len, create->path.data, create->id));
+    return cells_replyf(call, create->path, "Created the notebook %.*s. Cell ID: %s (index 0)",
+                        (int)create->path.len, create->path.data, create->id);
 }
 
 static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
@@ -400,7 +396,7 @@ int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
     if (create == NULL) {
         return cells_no_memory(call);
     }
-    int rc = cells_path(user, call, &create->path);
+    int rc = cells_path(user, call, CELLS_CHANGES, &create->path);
     if (rc == NG_OK && !str_ends(create->path, ".ipynb")) {
         rc = ng_fail(call, NG_EINVAL, "The path %.*s does not end in .ipynb",
                      (int)create->path.len, create->path.data);

@@ -48,7 +48,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     size_t *chosen = NULL;
     size_t count = 0;
     (void)args;
-    int rc = cells_open(self, call, &notebook);
+    int rc = cells_open(self, call, CELLS_READS, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -76,7 +76,7 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     nb_add_done(&out, &missing);
     set_revision(call, &notebook);
     cells_close(&notebook);
-    return cells_reply(call, &out);
+    return cells_reply(call, notebook.path, &out);
 }
 
 /* ---- outputs ---- */
@@ -103,7 +103,7 @@ static int add_from(struct ng_call *call, struct nb_text *out, struct ng_str tex
 }
 
 /* unsaved: a run is in progress, so these outputs are of an earlier one. */
-static int reply_outputs(struct cells *self, struct ng_call *call,
+static int reply_outputs(struct cells *self, struct ng_call *call, struct ng_str path,
                          const struct rendered *rendered, const char *handle, bool unsaved)
 {
     struct nb_text out = {0};
@@ -127,7 +127,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
         nb_add_word(&out, "[nothing but line ends]");
     }
     nb_add_if(&out, unsaved, "\n\n" READ_EARLIER READ_UNSAVED);
-    cells_images_begin(&images, self, call, &out);
+    cells_images_begin(&images, self, call, path, &out);
     if (offset == 0) { /* further pages contain text only */
         rc = cells_images_add(&images, rendered, handle);
     }
@@ -136,7 +136,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call,
         nb_text_done(&out);
         return rc;
     }
-    return cells_reply(call, &out);
+    return cells_reply(call, path, &out);
 }
 
 int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
@@ -148,7 +148,7 @@ int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
     struct ng_str format = ng_arg_text(call, "format");
     char handle[CELLS_HANDLE_MAX];
     (void)args;
-    int rc = cells_open(self, call, &notebook);
+    int rc = cells_open(self, call, CELLS_READS, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -174,9 +174,9 @@ int cells_outputs_run(void *user, struct ng_call *call, struct ng_str args)
     if (rendered->failed) {
         rc = cells_no_memory(call);
     } else if (rendered->outputs == 0) {
-        rc = ng_reply(call, call->host->format(call, "Cell %s has no outputs%s", handle, note));
+        rc = cells_replyf(call, notebook.path, "Cell %s has no outputs%s", handle, note);
     } else {
-        rc = reply_outputs(self, call, rendered, handle, unsaved);
+        rc = reply_outputs(self, call, notebook.path, rendered, handle, unsaved);
     }
     render_done(rendered);
     free(rendered);

@@ -264,7 +264,7 @@ static int make_run(struct cells *self, struct ng_call *call, struct cells_run *
     struct notebook_file notebook;
     size_t *chosen = NULL;
     size_t count = 0;
-    int rc = cells_open(self, call, &notebook);
+    int rc = cells_open(self, call, CELLS_CHANGES, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -371,6 +371,7 @@ static int run_in_background(struct cells *self, struct ng_call *call, struct ce
 {
     char id[CELLS_RUN_ID_SIZE];
     size_t cells = run->run->cell_count;
+    struct ng_str path = call->host->format(call, "%s", run->path);
     memcpy(id, run->id, sizeof(id));
     cells_runs_add(self->runs, run);
     int rc = call->host->background(call, run_begin, run);
@@ -378,12 +379,10 @@ static int run_in_background(struct cells *self, struct ng_call *call, struct ce
         cells_runs_over(self->runs, run, rc, ng_str_of("the run could not be started"));
         return rc;
     }
-    return ng_reply(
-        call,
-        call->host->format(
-            call,
-            "Running %zu cell(s) in the background. Run: %s\ngetNotebookRun shows its state.",
-            cells, id));
+    return cells_replyf(
+        call, path,
+        "Running %zu cell(s) in the background. Run: %s\ngetNotebookRun shows its state.",
+        cells, id);
 }
 
 int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
@@ -398,8 +397,9 @@ int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
     if (run->run->cell_count == 0) {
         struct nb_text text = {0};
         cells_answer(run, NULL, &text);
+        rc = cells_reply(call, ng_str_of(run->path), &text);
         cells_run_free(run);
-        return cells_reply(call, &text);
+        return rc;
     }
     rc = cells_lease_take(self, call, ng_str_of(run->run->notebook), &run->losses);
     if (rc != NG_OK) {

@@ -3,6 +3,7 @@
 #include "cells.h"
 #include "core/base/str.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,41 @@ int cells_check_memory(struct ng_call *call, bool good)
     return cells_no_memory(call);
 }
 
-int cells_reply(struct ng_call *call, struct nb_text *text)
+#define NOTEBOOK_LINE "\nNotebook: "
+
+size_t cells_notebook_len(struct ng_str path)
 {
-    int rc = cells_check_memory(call, !text->failed);
+    return sizeof(NOTEBOOK_LINE) - 1 + path.len;
+}
+
+int cells_add_notebook(struct ng_call *call, struct ng_str path, struct nb_text *text)
+{
+    nb_add_word(text, NOTEBOOK_LINE);
+    nb_add_str(text, path);
+    return call->host->reply_meta(call, CELLS_META_NOTEBOOK, path);
+}
+
+int cells_reply(struct ng_call *call, struct ng_str path, struct nb_text *text)
+{
+    int rc = path.data == NULL ? NG_OK : cells_add_notebook(call, path, text);
+    if (rc == NG_OK) {
+        rc = cells_check_memory(call, !text->failed);
+    }
     if (rc == NG_OK) {
         rc = ng_reply(call, nb_text_str(text));
     }
     nb_text_done(text);
     return rc;
+}
+
+int cells_replyf(struct ng_call *call, struct ng_str path, const char *format, ...)
+{
+    struct nb_text text = {0};
+    va_list args;
+    va_start(args, format);
+    nb_vaddf(&text, format, args);
+    va_end(args);
+    return cells_reply(call, path, &text);
 }
 
 /* Relative paths start at the first root of the caller. */
@@ -60,22 +88,13 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
     return cells_check_memory(call, ret->data != NULL);
 }
 
-int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
+int cells_path(struct cells *self, struct ng_call *call, enum cells_use use,
+               struct ng_str *ret_path)
 {
     if (ng_has_arg(call, "notebook")) {
         return absolute(call, ng_arg_text(call, "notebook"), ret_path);
     }
-    int rc = cells_attachments_refresh(self, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    *ret_path = cells_active(self, call);
-    if (ret_path->len == 0) {
-        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
-        call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
-        return rc;
-    }
-    return NG_OK;
+    return cells_use_active(self, call, use, ret_path);
 }
 
 static int fail_folder(struct ng_call *call, struct ng_str path)
@@ -141,12 +160,13 @@ int cells_index(struct cells *self, struct ng_call *call, const struct ng_file *
     return fail_malformed(call, file, &error);
 }
 
-int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *ret)
+int cells_open(struct cells *self, struct ng_call *call, enum cells_use use,
+               struct notebook_file *ret)
 {
     struct nb_error error = {.fault = NB_FINE};
     memset(ret, 0, sizeof(*ret));
     unsigned reads = 0;
-    int rc = cells_path(self, call, &ret->path);
+    int rc = cells_path(self, call, use, &ret->path);
     if (rc != NG_OK) {
         return rc;
     }

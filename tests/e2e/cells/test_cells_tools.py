@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from cells_support import plain
 from cells_tools_support import Handshake, MODES, code, gateway, modern, ok, put, refused, rest_tools, who  # noqa: F401 (fixtures among them)
 
 
@@ -31,7 +32,9 @@ def test_the_schemas_that_clients_know(gateway, tool):
     types, required = KNOWN_SCHEMAS[tool]
     put(gateway, "schema.ipynb", [code("c", "1")])
     ok(gateway, "attachNotebook", {"notebook": "schema.ipynb"}, who("schema"))
-    for listed in (rest_tools(gateway, who("schema")), Handshake(gateway, who("schema")).tools(),
+    session = Handshake(gateway, who("schema"))
+    session.post("tools/call", {"name": "attachNotebook", "arguments": {"notebook": "schema.ipynb"}})
+    for listed in (rest_tools(gateway, who("schema")), session.tools(),
                    modern(gateway, "tools/list", who("schema"))["result"]["tools"]):
         schema = {item["name"]: item for item in listed}[tool]["inputSchema"]
         assert schema.get("required") == required and schema["additionalProperties"] is False
@@ -278,7 +281,7 @@ def test_outputs_as_text(gateway):
     def outputs(ident, **more):
         answer = gateway.call("getCellOutputs", {"notebook": "shown.ipynb", "cellId": ident, **more})
         assert answer.status_code == 200, answer.text
-        return answer.json()
+        return plain(answer).json()
 
     def said(ident, **more):
         head = f"Outputs for cell {ident}:\n\n"
