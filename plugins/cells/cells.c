@@ -2,6 +2,7 @@
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
 #include "tools/cells_lease.h"
+#include "whole/whole.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,14 +205,14 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "createNotebook",
         .title = "Create Notebook",
-        .summary = "Create a new Jupyter notebook (.ipynb file) with one empty code cell, when "
-                   "work needs a file of its own; one that exists is attached instead "
-                   "(attachNotebook).",
+        .summary = "Create a new Jupyter notebook (.ipynb file), empty or with its cells, and "
+                   "run them, when work needs a file of its own; one that exists is attached "
+                   "instead (attachNotebook).",
         .params = cells_create_params,
         .run = cells_create_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_AGENT_MODE,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_OPEN_WORLD | NG_TOOL_STAYS,
         .aliases = "CreateNotebook",
     },
     {

@@ -230,8 +230,13 @@ bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, si
 void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *edit);
 void nb_edit_done(struct nb_edit *edit);
 
-/* A new file in Jupyter's layout: nbformat 4.5 with at most one code cell. kernelspec: JSON
- * object or absent. */
-void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str first_id);
+struct nb_new_cell {
+    enum nb_type type;
+    struct ng_str id, source;
+};
+
+/* A new file in Jupyter's layout: nbformat 4.5. kernelspec: JSON object or absent. */
+void nb_new_file(struct nb_text *out, struct ng_str kernelspec, const struct nb_new_cell *cells,
+                 size_t count);
 
 #endif

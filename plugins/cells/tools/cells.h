@@ -17,6 +17,9 @@
 #define CELLS_ATTACHED_MAX 64  /* notebooks per agent and space */
 #define CELLS_CHOSEN_MAX 10000 /* ids per call */
 #define CELLS_PROCESS_BYTES 8
+/* Bytes of a new cell id, which has as many digits as Jupyter's, and its size with NUL. */
+#define CELLS_NEW_ID_BYTES 4
+#define CELLS_NEW_ID_SIZE (2 * CELLS_NEW_ID_BYTES + 1)
 #define CELLS_HANDLE_MAX (NB_ID_MAX + 16)
 /* Member of `_meta` with the path of the notebook of an answer. */
 #define CELLS_META_NOTEBOOK "notegate/notebook"
@@ -165,7 +168,12 @@ int cells_prompt_readonly(void *self, struct ng_call *call, struct ng_str args);
 
 /* Of all tools that change cells. */
 int cells_edit_run(void *self, struct ng_call *call, struct ng_str args);
-int cells_create_run(void *user, struct ng_call *call, struct ng_str args);
+/* Fails the call if the source is over cells.max_source. */
+int cells_check_source(const struct cells *self, struct ng_call *call, struct ng_str source);
+/* "code", "markdown" or "raw", in any case. */
+bool cells_type_named(struct ng_str word, enum nb_type *ret);
+/* A new id of a cell, which no cell of nb has; nb may be NULL. */
+int cells_new_id(struct ng_call *call, const struct nb *nb, char id[CELLS_NEW_ID_SIZE]);
 /* Writes the edit of `bytes` to the draft. */
 int cells_draft(struct ng_call *call, struct ng_draft *next, struct ng_str bytes,
                 const struct nb_edit *edit);
@@ -199,6 +207,10 @@ void cells_runs_close(struct cells_runs *runs);
 struct cells_last cells_last_run(struct cells *self, struct ng_str notebook,
                                  const char *handle);
 int cells_run_run(void *user, struct ng_call *call, struct ng_str args);
+/* Runs these cells of the notebook, as far as they are there, and answers as runNotebookCells.
+ * The call has its own time limit. */
+int cells_run_cells(struct cells *self, struct ng_call *call, const struct ng_str *handles,
+                    size_t count);
 int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args);
 int cells_interrupt_run(void *user, struct ng_call *call, struct ng_str args);
 int cells_restart_run(void *user, struct ng_call *call, struct ng_str args);

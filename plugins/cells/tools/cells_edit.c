@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Same length as Jupyter's ids. */
-#define NEW_ID_BYTES 4
-
 struct edit_call;
 typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                     struct nb_edit *edit);
@@ -68,7 +65,7 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
     return rc;
 }
 
-static int check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
+int cells_check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
 {
     if (source.len <= self->max_source) {
         return NG_OK;
@@ -86,10 +83,21 @@ static bool word_is(struct ng_str word, const char *lower)
 
 /* ---- adding ---- */
 
-static int new_id(struct ng_call *call, const struct nb *nb, char id[2 * NEW_ID_BYTES + 1])
+bool cells_type_named(struct ng_str word, enum nb_type *ret)
+{
+    for (enum nb_type type = NB_CODE; type < NB_UNKNOWN; type++) {
+        if (word_is(word, nb_type_name(type))) {
+            *ret = type;
+            return true;
+        }
+    }
+    return false;
+}
+
+int cells_new_id(struct ng_call *call, const struct nb *nb, char id[CELLS_NEW_ID_SIZE])
 {
     do {
-        if (!random_hex(NEW_ID_BYTES, id)) {
+        if (!random_hex(CELLS_NEW_ID_BYTES, id)) {
             return ng_fail(call, NG_EINTERNAL, "the system gives no random bytes");
         }
     } while (nb != NULL && cells_find(nb, ng_str_of(id)) != SIZE_MAX);
@@ -99,16 +107,13 @@ static int new_id(struct ng_call *call, const struct nb *nb, char id[2 * NEW_ID_
 static int add_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                     struct nb_edit *edit)
 {
-    char id[2 * NEW_ID_BYTES + 1] = "";
+    char id[CELLS_NEW_ID_SIZE] = "";
     char handle[CELLS_HANDLE_MAX];
     struct ng_str word = ng_arg_text(call, "type");
     struct ng_str source = ng_arg_text(call, "content");
     int64_t index = -1;
-    enum nb_type type = NB_CODE;
-    while (type < NB_UNKNOWN && !word_is(word, nb_type_name(type))) {
-        type++;
-    }
-    if (type == NB_UNKNOWN) {
+    enum nb_type type = NB_UNKNOWN;
+    if (!cells_type_named(word, &type)) {
         return ng_fail(call, NG_EINVAL,
                        "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code', "
                        "'markdown' or 'raw'.",
@@ -127,9 +132,9 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                        "-1 for the end",
                        (long long)index, nb->cell_count);
     }
-    int rc = check_source(edit_call->self, call, source);
+    int rc = cells_check_source(edit_call->self, call, source);
     if (rc == NG_OK && nb->has_ids) {
-        rc = new_id(call, nb, id);
+        rc = cells_new_id(call, nb, id);
     }
     if (rc != NG_OK) {
         return rc;
@@ -160,7 +165,7 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }
-    int rc = check_source(edit_call->self, call, source);
+    int rc = cells_check_source(edit_call->self, call, source);
     if (rc != NG_OK) {
         return rc;
     }
@@ -330,104 +335,4 @@ int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
         .collection = CELLS_COLLECTION,
     };
     return cells_fail_folder(call, edit_call->path, call->host->file_edit(call, &edit));
-}
-
-/* ---- a new notebook ---- */
-
-struct create_call {
-    struct ng_str json;
-    struct ng_str path;
-    char id[2 * NEW_ID_BYTES + 1];
-};
-
-static int create_file(struct ng_call *call, const struct ng_file *present,
-                       struct ng_draft *next, void *user)
-{
-    const struct create_call *create = user;
-    (void)present;
-    int rc = call->host->draft_text(next, &create->json, 1);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return cells_replyf(call, create->path, "Created the notebook %.*s. Cell ID: %s (index 0)",
-                        (int)create->path.len, create->path.data, create->id);
-}
-
-static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
-{
-    nb_add_word(out, "{\"display_name\":");
-    nb_encode(out, ng_str_of(spec->display_name), false);
-    nb_add_word(out, ",\"language\":");
-    nb_encode(out, ng_str_of(spec->language), false);
-    nb_add_word(out, ",\"name\":");
-    nb_encode(out, ng_str_of(spec->name), false);
-    nb_add_word(out, "}");
-}
-
-/* The requested kernel, else python3 if installed, else none. */
-static int pick_kernel(struct ng_call *call, struct nb_text *out)
-{
-    struct kernelspecs specs;
-    struct ng_str name = ng_arg_text(call, "kernel");
-    int rc = NG_OK;
-    if (!kernelspecs_load(&specs)) {
-        return cells_no_memory(call);
-    }
-    const struct kernelspec *spec = kernelspecs_named(&specs, name);
-    if (name.len == 0) {
-        spec = kernelspecs_named(&specs, ng_str_of("python3"));
-    }
-    if (spec != NULL) {
-        add_kernelspec(out, spec);
-    } else if (name.len > 0) {
-        rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)name.len, name.data);
-        call->host->hint(call, "listKernels lists the installed kernels");
-    }
-    kernelspecs_done(&specs);
-    return rc;
-}
-
-int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    struct create_call *create = ng_alloc(call, sizeof(*create));
-    struct nb_text spec = {0};
-    struct nb_text json = {0};
-    (void)args;
-    if (create == NULL) {
-        return cells_no_memory(call);
-    }
-    int rc = cells_path(user, call, CELLS_CHANGES, &create->path);
-    if (rc == NG_OK && !str_ends(create->path, ".ipynb")) {
-        rc = ng_fail(call, NG_EINVAL, "The path %.*s does not end in .ipynb",
-                     (int)create->path.len, create->path.data);
-    }
-    if (rc == NG_OK) {
-        rc = new_id(call, NULL, create->id);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = pick_kernel(call, &spec);
-    if (rc == NG_OK) {
-        nb_new_file(&json, nb_text_str(&spec), ng_str_of(create->id));
-        struct ng_str text = nb_text_str(&json);
-        create->json = call->host->format(call, "%.*s", (int)text.len, text.data);
-        rc =
-            cells_check_memory(call, !json.failed && !spec.failed && create->json.data != NULL);
-    }
-    nb_text_done(&json);
-    nb_text_done(&spec);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    struct ng_file_edit edit = {
-        .size = sizeof(edit),
-        .path = create->path,
-        .fn = create_file,
-        .user = create,
-        .create = true,
-        .parents = true,
-        .collection = CELLS_COLLECTION,
-    };
-    return call->host->file_edit(call, &edit);
 }

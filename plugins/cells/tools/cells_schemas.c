@@ -84,7 +84,15 @@ const char cells_create_params[] =
     "\"notebook\":{\"type\":\"string\",\"description\":\"" PATH
     " Parent folders are made, an existing file is never overwritten.\"},"
     "\"kernel\":{\"type\":\"string\",\"description\":\"Name of an installed kernel; by "
-    "default python3.\"}"
+    "default python3.\"},"
+    "\"cells\":{\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\","
+    "\"properties\":"
+    "{\"type\":{\"type\":\"string\",\"description\":\"code, markdown or raw.\"},\"content\":{"
+    "\"type\":\"string\",\"description\":\"The "
+    "source.\"}},\"required\":[\"type\",\"content\"],\"additionalProperties\":false},"
+    "\"description\":\"Its cells, instead of an empty one.\"},"
+    "\"run\":{\"type\":\"boolean\",\"description\":\"Run them, and answer as "
+    "runNotebookCells.\"}"
     "},\"required\":[\"notebook\"],\"additionalProperties\":false}";
 
 const char cells_delete_params[] =
