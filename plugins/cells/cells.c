@@ -137,10 +137,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getCellOutputs",
         .title = "Get Cell Outputs",
-        .summary =
-            "Read the outputs of one cell of a Jupyter notebook (.ipynb), when its results "
-            "are needed without running it again: text without terminal codes, errors "
-            "with their traceback, images as images.",
+        .summary = "Read the outputs of cells of a Jupyter notebook (.ipynb), when results are "
+                   "needed without running them again: text without terminal codes, errors "
+                   "with their traceback, images as images.",
         .params = cells_outputs_params,
         .run = cells_outputs_run,
         .effect = NG_EFFECT_READS,

@@ -93,14 +93,21 @@ int cells_index(struct cells *self, struct ng_call *call, const struct ng_file *
 bool cells_should_reread(enum nb_fault fault, unsigned *reads);
 /* The handle of a cell: its id, else "index:N". NUL-terminated. */
 void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MAX]);
-/* SIZE_MAX: not found. */
+/* By its handle. SIZE_MAX: not found. */
 size_t cells_find(const struct nb *nb, struct ng_str handle);
+/* As callers name it: by its handle, else by its position. */
+size_t cells_find_named(const struct nb *nb, struct ng_str name);
 int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str names);
 /* The positions of the cells in `cellIds`, in call memory. Unknown ids fail the call, which
  * names all of them; with ret_missing only if no id is known, otherwise it names them in a
  * sentence. Absent or empty: *ret_count is 0. */
 int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t *ret_count,
                  struct nb_text *ret_missing);
+/* Is it ["all"], which is not the id of a cell? */
+bool cells_names_all(struct ng_call *call, const struct nb *nb);
+/* As cells_chosen(); of ["all"] all cells. */
+int cells_chosen_or_all(struct ng_call *call, const struct nb *nb, size_t **ret,
+                        size_t *ret_count, struct nb_text *ret_missing);
 int cells_no_memory(struct ng_call *call);
 /* Fails the call unless `good`. */
 int cells_check_memory(struct ng_call *call, bool good);

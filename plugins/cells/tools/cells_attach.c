@@ -278,7 +278,7 @@ static int read_selection(struct ng_call *call, const struct nb *nb, struct sele
     if (active.len == 0) {
         return NG_OK;
     }
-    size_t index = cells_find(nb, active);
+    size_t index = cells_find_named(nb, active);
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, active);
     }

@@ -161,7 +161,7 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
     struct ng_str asked = ng_arg_text(call, "cellId");
     struct ng_str source = ng_arg_text(call, "content");
     char handle[CELLS_HANDLE_MAX];
-    size_t index = cells_find(nb, asked);
+    size_t index = cells_find_named(nb, asked);
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }
@@ -248,7 +248,7 @@ static int move_edit(struct edit_call *edit_call, struct ng_call *call, const st
     struct ng_str asked = ng_arg_text(call, "cellId");
     int64_t to = ng_arg_int(call, "index", 0);
     char handle[CELLS_HANDLE_MAX];
-    size_t from = cells_find(nb, asked);
+    size_t from = cells_find_named(nb, asked);
     if (from == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }

@@ -270,8 +270,8 @@ static int choose_cells(struct ng_call *call, const struct nb *nb,
                         const struct run_cells *cells, size_t **ret, size_t *ret_count)
 {
     if (cells == NULL) {
-        int rc = cells_chosen(call, nb, ret, ret_count, NULL);
-        if (rc == NG_OK && *ret_count == 0) {
+        int rc = cells_chosen_or_all(call, nb, ret, ret_count, NULL);
+        if (rc == NG_OK && *ret_count == 0 && !cells_names_all(call, nb)) {
             rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
         }
         return rc;

@@ -12,12 +12,16 @@
     "this revision, else fail with CONFLICT.\"}"
 #define ID_TYPE "\"type\":\"string\",\"minLength\":1"
 #define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
-#define CELL "Id of the cell, or index:N, its position from 0."
-#define CELLS "Ids of the cells, or index:N, their positions from 0"
+#define CELL "Id of the cell, or index:N, the position from 0 of any cell."
+#define CELLS "Ids of the cells, or index:N, the position from 0 of any cell"
+/* Ids or positions. */
+#define NAME_TYPE "\"anyOf\":[{" ID_TYPE "},{\"type\":\"integer\"}]"
+#define NAMES "\"type\":\"array\",\"items\":{" NAME_TYPE "}"
+#define CELLS_OR_ALL CELLS "; [\\\"all\\\"]: all"
 
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
+    "\"cellIds\":{" NAMES ",\"description\":\"" CELLS_OR_ALL
     ". They run in the order of the notebook.\"}," NOTEBOOK ","
     "\"timeout\":{\"type\":\"number\",\"minimum\":0,\"description\":\"Seconds "
     "this call may run, more than 0; then the cell is interrupted. 120 by default.\"},"
@@ -45,18 +49,20 @@ const char cells_update_params[] =
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
-    "; without it all. Those that are not there are named in the answer.\"}," NOTEBOOK
+    "\"cellIds\":{" NAMES ",\"description\":\"" CELLS_OR_ALL
+    "; without it too. Those that are not there are named in the answer.\"}," NOTEBOOK
     "},\"additionalProperties\":false}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
+    "\"cellId\":{" NAME_TYPE ",\"description\":\"" CELL "\"},"
+    "\"cellIds\":{" NAMES ",\"minItems\":1,\"description\":\"Instead, several cells; "
+    "[\\\"all\\\"]: all.\"},"
     "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Read the text of "
     "the outputs on from this character.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
     "\"description\":\"html: the HTML of outputs that have it.\"}," NOTEBOOK
-    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
+    "},\"additionalProperties\":false}";
 
 const char cells_attach_params[] =
     "{\"type\":\"object\",\"properties\":{"

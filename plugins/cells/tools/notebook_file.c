@@ -211,17 +211,23 @@ void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MA
     }
 }
 
+/* The position that the digits name. */
+static size_t position(const struct nb *nb, struct ng_str digits)
+{
+    const struct nb_span whole = {0, digits.len};
+    int64_t index = 0;
+    if (nb_integer(digits, whole, &index) && (uint64_t)index < nb->cell_count) {
+        return (size_t)index;
+    }
+    return SIZE_MAX;
+}
+
 size_t cells_find(const struct nb *nb, struct ng_str handle)
 {
     static const char prefix[] = "index:";
     size_t skip = sizeof(prefix) - 1;
     if (handle.len > skip && memcmp(handle.data, prefix, skip) == 0) {
-        struct nb_span digits = {skip, handle.len - skip};
-        int64_t index = 0;
-        if (nb_integer(handle, digits, &index) && (uint64_t)index < nb->cell_count) {
-            return (size_t)index;
-        }
-        return SIZE_MAX;
+        return position(nb, str_make(handle.data + skip, handle.len - skip));
     }
     for (size_t i = 0; i < nb->cell_count; i++) {
         const struct nb_cell *cell = &nb->cells[i];
@@ -246,6 +252,12 @@ static bool is_duplicate(const struct nb *nb, struct ng_str name)
         }
     }
     return false;
+}
+
+size_t cells_find_named(const struct nb *nb, struct ng_str name)
+{
+    size_t index = cells_find(nb, name);
+    return index != SIZE_MAX || is_duplicate(nb, name) ? index : position(nb, name);
 }
 
 /* Appends "index:1, index:4" for the cells with this id; returns their number. */
@@ -304,10 +316,11 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     }
     int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
                      names.data);
-    call->host->hint(call,
-                     "getNotebookCells lists the ids of its %zu cells; a cell without an id is "
-                     "named index:N",
-                     nb->cell_count);
+    call->host->hint(
+        call,
+        "getNotebookCells lists the ids of its %zu cells; index:N names the position "
+        "of any cell, from 0",
+        nb->cell_count);
     return rc;
 }
 
@@ -366,7 +379,7 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     const struct ng_value *id = host->json_first(ids);
     for (; id != NULL; id = host->json_next(id)) {
         struct ng_str handle = host->json_text(id);
-        size_t index = cells_find(nb, handle);
+        size_t index = cells_find_named(nb, handle);
         if (index != SIZE_MAX) {
             chosen[kept++] = index;
         } else if (is_duplicate(nb, handle)) {
@@ -391,4 +404,30 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     *ret = chosen;
     *ret_count = kept;
     return rc;
+}
+
+bool cells_names_all(struct ng_call *call, const struct nb *nb)
+{
+    const struct ng_value *ids = ng_arg(call, "cellIds");
+    struct ng_str all = ng_str_of("all");
+    return call->host->json_count(ids) == 1 &&
+           str_equal(call->host->json_text(call->host->json_first(ids)), all) &&
+           cells_find(nb, all) == SIZE_MAX && !is_duplicate(nb, all);
+}
+
+int cells_chosen_or_all(struct ng_call *call, const struct nb *nb, size_t **ret,
+                        size_t *ret_count, struct nb_text *ret_missing)
+{
+    if (!cells_names_all(call, nb)) {
+        return cells_chosen(call, nb, ret, ret_count, ret_missing);
+    }
+    *ret = ng_alloc(call, (nb->cell_count + 1) * sizeof(**ret));
+    if (*ret == NULL) {
+        return cells_no_memory(call);
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        (*ret)[i] = i;
+    }
+    *ret_count = nb->cell_count;
+    return NG_OK;
 }

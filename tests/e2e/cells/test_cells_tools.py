@@ -22,9 +22,10 @@ KNOWN_SCHEMAS = {
     "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
     "updateNotebookCell": ({"cellId": "string", "content": "string"}, ["cellId", "content"]),
     "getNotebookCells": ({"cellIds": "array"}, None),
-    "getCellOutputs": ({"cellId": "string"}, ["cellId"]),
+    "getCellOutputs": ({"cellId": None}, None),
 }
-OPTIONAL = {"notebook", "expectedRevision", "timeout", "background", "kernel", "offset", "format"}
+OPTIONAL = {"notebook", "expectedRevision", "timeout", "background", "kernel", "offset", "format", "edits", "cellIds"}
+NAMES = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "integer"}]}
 
 
 @pytest.mark.parametrize("tool", KNOWN_SCHEMAS)
@@ -40,8 +41,8 @@ def test_the_schemas_that_clients_know(gateway, tool):
         assert schema.get("required") == required and schema["additionalProperties"] is False
         for name, kind in types.items():
             found = {key: value for key, value in schema["properties"][name].items() if key != "description"}
-            expected = {"type": kind, "items": {"type": "string", "minLength": 1}} if kind == "array" else {"type": kind}
-            assert found == {**expected, **({"minLength": 1} if name == "cellId" else {})}
+            expected = {"type": kind, "items": NAMES} if kind == "array" else {"type": kind} if kind else NAMES
+            assert found == {**expected, **({"minLength": 1} if name == "cellId" and kind else {})}
         assert set(schema["properties"]) - set(types) <= OPTIONAL
 
 
