@@ -112,8 +112,8 @@ static const struct ng_tool cells_tools[] = {
         .name = "updateNotebookCell",
         .title = "Update Notebook Cell",
         .summary =
-            "Replace the source of one cell of a Jupyter notebook (.ipynb), to correct or "
-            "extend it. Everything else of the file stays as it is.",
+            "Replace the source of one cell of a Jupyter notebook (.ipynb), or texts in it, to "
+            "correct or extend it. Everything else of the file stays as it is.",
         .params = cells_update_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -362,6 +362,8 @@ static const struct ng_code cells_codes[] = {
     {"RUN_NOT_FOUND", 404, "There is no run with this handle."},
     {"KERNEL_ELSEWHERE", 421, "The kernel of the notebook runs on another gateway."},
     {"NOTEBOOK_AMBIGUOUS", 400, "No notebook was named, and several are attached."},
+    {"EDIT_NO_MATCH", 422, "The text to replace is not in the cell."},
+    {"EDIT_AMBIGUOUS", 422, "The text to replace is in the cell more than once."},
 };
 
 static const struct ng_collection cells_collections[] = {

@@ -41,7 +41,9 @@ enum {
     CELLS_EKERNEL = NG_EPLUGIN - 4,
     CELLS_ENORUN = NG_EPLUGIN - 5,
     CELLS_EELSEWHERE = NG_EPLUGIN - 6, /* the kernel runs on another gateway */
-    CELLS_EAMBIGUOUS = NG_EPLUGIN - 7  /* several notebooks are attached */
+    CELLS_EAMBIGUOUS = NG_EPLUGIN - 7, /* several notebooks are attached */
+    CELLS_ENOMATCH = NG_EPLUGIN - 8,
+    CELLS_ESEVERAL = NG_EPLUGIN - 9
 };
 
 /* The use of a notebook that the caller does not name. */

@@ -2,12 +2,19 @@
 /* cells_edit.c - tools that change cells. Each finds its cells in the file as it is when it is
  * saved, so that concurrent saves of other programs are kept. */
 #include "cells.h"
+#include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
+#include "core/base/text/text_near.h"
+#include "core/base/text_choice.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Bytes of a source while it is edited; cells.max_source is the limit of what is saved. */
+#define UPDATE_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 struct edit_call;
 typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -153,21 +160,107 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                         nb_type_name(type), at, handle);
 }
 
+/* ---- replacing texts in a source ---- */
+
+/* Of a text in an error. */
+#define REPLACE_SHOWN_MAX 200
+
+static unsigned long long line_of(struct ng_str text, size_t at)
+{
+    unsigned long long line = 1;
+    for (size_t i = 0; i < at; i++) {
+        line += text.data[i] == '\n';
+    }
+    return line;
+}
+
+static int fail_no_match(struct ng_call *call, struct ng_str text, size_t number,
+                         struct ng_str old)
+{
+    struct ng_str shown = utf8_cut(old, REPLACE_SHOWN_MAX);
+    char note[TEXT_NEAR_NOTE_SIZE];
+    (void)ng_fail(call, CELLS_ENOMATCH,
+                  "Failed to update cell: edit %zu: the text to replace is not in the cell: "
+                  "'%.*s%s'; nothing was changed",
+                  number, (int)shown.len, shown.data, text_if(shown.len < old.len, "..."));
+    if (text_near(text, old, "old_str", note)) {
+        call->host->hint(call, "%s", note);
+    } else {
+        call->host->hint(call, "Read the cell again: it may have been changed.");
+    }
+    return CELLS_ENOMATCH;
+}
+
+static int fail_several(struct ng_call *call, struct ng_str text, size_t number,
+                        struct ng_str old)
+{
+    struct ng_str shown = utf8_cut(old, REPLACE_SHOWN_MAX);
+    size_t first = str_find(text, old, 0);
+    size_t second = str_find(text, old, first + 1);
+    (void)ng_fail(
+        call, CELLS_ESEVERAL,
+        "Failed to update cell: edit %zu: the text to replace is there more than once "
+        "(lines %llu, %llu%s): '%.*s%s'; nothing was changed",
+        number, line_of(text, first), line_of(text, second),
+        text_if(str_find(text, old, second + 1) != SIZE_MAX, ", ..."), (int)shown.len,
+        shown.data, text_if(shown.len < old.len, "..."));
+    call->host->hint(call, "Add text around it to old_str until it is there only once.");
+    return CELLS_ESEVERAL;
+}
+
+/* One after the other; all or none. */
+static int replace_texts(struct ng_call *call, struct buf *text)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *edit = host->json_first(ng_arg(call, "edits"));
+    for (size_t number = 1; edit != NULL; edit = host->json_next(edit), number++) {
+        struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
+        struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
+        size_t at = str_find(buf_str(text), old, 0);
+        if (at == SIZE_MAX) {
+            return fail_no_match(call, buf_str(text), number, old);
+        }
+        if (str_find(buf_str(text), old, at + 1) != SIZE_MAX) {
+            return fail_several(call, buf_str(text), number, old);
+        }
+        if (buf_splice(text, at, old.len, new) != NG_OK) {
+            return cells_no_memory(call);
+        }
+    }
+    return NG_OK;
+}
+
 /* ---- updating ---- */
+
+/* The new source: `content`, or the present one with `edits`. */
+static int new_source(struct ng_call *call, const struct nb *nb, size_t index, struct buf *ret)
+{
+    struct nb_text present = {0};
+    if (ng_has_arg(call, "content")) {
+        return cells_check_memory(call,
+                                  buf_add_str(ret, ng_arg_text(call, "content")) == NG_OK);
+    }
+    (void)nb_decode_lines(&present, nb->bytes, nb->cells[index].source);
+    int rc = cells_check_memory(call, !present.failed &&
+                                          buf_add_str(ret, nb_text_str(&present)) == NG_OK);
+    nb_text_done(&present);
+    return rc == NG_OK ? replace_texts(call, ret) : rc;
+}
 
 static int update_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                        struct nb_edit *edit)
 {
     struct ng_str asked = ng_arg_text(call, "cellId");
-    struct ng_str source = ng_arg_text(call, "content");
     char handle[CELLS_HANDLE_MAX];
+    struct buf source;
     size_t index = cells_find_named(nb, asked);
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }
-    int rc = cells_check_source(edit_call->self, call, source);
-    if (rc != NG_OK) {
-        return rc;
+    if (ng_has_arg(call, "content") == ng_has_arg(call, "edits")) {
+        return ng_fail(
+            call, NG_EINVAL,
+            "Failed to update cell: give one of `content`, the new source, and `edits`");
     }
     cells_handle(nb, index, handle);
     if (nb->cells[index].source.len == 0) {
@@ -176,9 +269,18 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
                        "source",
                        handle);
     }
-    nb_set_source(edit, nb, index, source);
-    return cells_replyf(call, edit_call->path, "Successfully updated cell %s (index %zu)",
-                        handle, index);
+    buf_init(&source, UPDATE_BYTES_MAX);
+    int rc = new_source(call, nb, index, &source);
+    if (rc == NG_OK) {
+        rc = cells_check_source(edit_call->self, call, buf_str_or(&source, ng_str_of("")));
+    }
+    if (rc == NG_OK) {
+        nb_set_source(edit, nb, index, buf_str_or(&source, ng_str_of("")));
+        rc = cells_replyf(call, edit_call->path, "Successfully updated cell %s (index %zu)",
+                          handle, index);
+    }
+    buf_done(&source);
+    return rc;
 }
 
 /* ---- deleting, moving, clearing ---- */

@@ -44,8 +44,16 @@ const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
-    "until the cell is run.\"}," NOTEBOOK "," REVISION
-    "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
+    "until the cell is run.\"},"
+    "\"edits\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":"
+    "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
+    "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Text "
+    "that is there.\"},\"new_str\":{\"type\":"
+    "\"string\",\"description\":\"What it becomes.\"}}},\"description\":\"Instead of content: "
+    "replacements, one after the other; "
+    "each "
+    "old_str must be there exactly once. All or none.\"}," NOTEBOOK "," REVISION
+    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"

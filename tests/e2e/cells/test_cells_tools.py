@@ -20,7 +20,7 @@ def markdown(ident, source):
 KNOWN_SCHEMAS = {
     "runNotebookCells": ({"cellIds": "array"}, ["cellIds"]),
     "addNotebookCell": ({"type": "string", "index": "number", "content": "string"}, ["type", "index", "content"]),
-    "updateNotebookCell": ({"cellId": "string", "content": "string"}, ["cellId", "content"]),
+    "updateNotebookCell": ({"cellId": "string", "content": "string"}, ["cellId"]),
     "getNotebookCells": ({"cellIds": "array"}, None),
     "getCellOutputs": ({"cellId": None}, None),
 }
