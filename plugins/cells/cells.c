@@ -304,6 +304,18 @@ static const struct ng_tool cells_tools[] = {
         .space = NG_SPACE_SHARED,
         .aliases = "ListKernels",
     },
+    {
+        .name = "listNotebooks",
+        .title = "List Notebooks",
+        .summary =
+            "List which Jupyter notebooks (.ipynb) there are, to choose one: path, cells, "
+            "language, whether a kernel is alive, time of the last change.",
+        .params = cells_notebooks_params,
+        .run = cells_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "ListNotebooks",
+    },
 };
 
 static const struct ng_option cells_options[] = {

@@ -209,6 +209,7 @@ cells("deleteNotebookCells", "deleteNotebookCells", cellIds=["two"])
 cells("moveNotebookCell", "moveNotebookCell", cellId="two", index=0)
 cells("clearCellOutputs", "clearCellOutputs", cellIds=["one"])
 tool("listKernels", "listKernels", {}, exact=False)
+tool("listNotebooks", "listNotebooks", {}, exact=False)
 
 
 def running(world, mark):

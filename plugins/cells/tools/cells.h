@@ -80,6 +80,8 @@ struct notebook_file {
  * On failure the call fails. */
 int cells_path(struct cells *self, struct ng_call *call, enum cells_use use,
                struct ng_str *ret_path);
+/* The path in an argument, in call memory: a relative one starts at the caller's first root. */
+int cells_absolute(struct ng_call *call, const char *name, struct ng_str *ret);
 /* Explains the failure `rc` of a file operation if the path is a folder. */
 int cells_fail_folder(struct ng_call *call, struct ng_str path, int rc);
 /* Reads the notebook of the call. NG_OK: cells_close() must follow. */
@@ -231,6 +233,6 @@ extern const char cells_run_params[], cells_add_params[], cells_update_params[],
     cells_get_params[], cells_outputs_params[], cells_attach_params[], cells_detach_params[],
     cells_select_params[], cells_context_params[], cells_create_params[], cells_delete_params[],
     cells_move_params[], cells_clear_params[], cells_get_run_params[], cells_kernel_params[],
-    cells_list_params[];
+    cells_list_params[], cells_notebooks_params[];
 
 #endif

@@ -138,3 +138,10 @@ const char cells_kernel_params[] =
 
 const char cells_list_params[] = "{\"type\":\"object\",\"properties\":{"
                                  "},\"additionalProperties\":false}";
+
+const char cells_notebooks_params[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"path\":{\"type\":\"string\",\"description\":\"Folder to look in; without it all "
+    "roots.\"},"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":\"100 by "
+    "default.\"}},\"additionalProperties\":false}";

@@ -65,20 +65,20 @@ int cells_replyf(struct ng_call *call, struct ng_str path, const char *format, .
     return cells_reply(call, path, &text);
 }
 
-/* Relative paths start at the first root of the caller. */
-static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret)
+int cells_absolute(struct ng_call *call, const char *name, struct ng_str *ret)
 {
     const struct ng_str *roots = NULL;
+    struct ng_str path = ng_arg_text(call, name);
     if (path.len > 0 && path.data[0] == '/') {
         *ret = path;
         return NG_OK;
     }
     if (path.len == 0) {
-        return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
+        return ng_fail(call, NG_EINVAL, "`%s` is empty; give the path of an .ipynb file", name);
     }
     if (memchr(path.data, '\0', path.len) != NULL) { /* the formatted path would end there */
         return ng_fail(call, NG_EINVAL,
-                       "`notebook` holds a NUL character; give the path of an .ipynb file");
+                       "`%s` holds a NUL character; give the path of an .ipynb file", name);
     }
     if (call->host->file_roots(call, &roots) == 0) {
         return ng_fail(call, NG_EOUTSIDE, "No root is open to this caller.");
@@ -92,7 +92,7 @@ int cells_path(struct cells *self, struct ng_call *call, enum cells_use use,
                struct ng_str *ret_path)
 {
     if (ng_has_arg(call, "notebook")) {
-        return absolute(call, ng_arg_text(call, "notebook"), ret_path);
+        return cells_absolute(call, "notebook", ret_path);
     }
     return cells_use_active(self, call, use, ret_path);
 }

@@ -6,5 +6,6 @@
 #include "tools/cells.h"
 
 int cells_create_run(void *user, struct ng_call *call, struct ng_str args);
+int cells_list_run(void *user, struct ng_call *call, struct ng_str args);
 
 #endif

@@ -15,7 +15,7 @@ from mcp import Client
 READ = {"getNotebookCells", "getCellOutputs"}
 LONG_KNOWN = READ | {"runNotebookCells", "addNotebookCell", "updateNotebookCell"}
 CHANGE = {"deleteNotebookCells", "moveNotebookCell", "clearCellOutputs", "interruptKernel", "restartKernel"}
-ALWAYS = {"attachNotebook", "listKernels", "getNotebookContext"}
+ALWAYS = {"attachNotebook", "listKernels", "listNotebooks", "getNotebookContext"}
 ATTACHED = {"detachNotebook", "selectNotebookCells", "getNotebookRun"}
 
 

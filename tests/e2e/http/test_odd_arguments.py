@@ -63,6 +63,7 @@ CALLS = {
     "createNotebook": [{"notebook": "made.ipynb", **KERNEL, "cells": [{"type": "raw", "content": "x"}], "run": False}], "deleteNotebookCells": [{**IPYNB, "cellIds": ["c"]}],
     "moveNotebookCell": [{**IPYNB, "cellId": "c", "index": 1}], "clearCellOutputs": [{**IPYNB, "cellIds": ["c"]}, IPYNB],
     "getNotebookRun": [{"run": "none"}], "interruptKernel": [IPYNB], "restartKernel": [IPYNB], "listKernels": [{}],
+    "listNotebooks": [{"path": ".", "limit": 5}],
     "opennotes_search": [{"query": "text", "fuzzy": True}, {"filters": {"and": ["data.tag=a"]}}, {"sql": "SELECT * FROM read_markdown('**/*.md')"}],
     "opennotes_list": [{"pattern": "*.md", "sortBy": "path", "sortOrder": "asc", "limit": 5, "offset": 0}],
     "opennotes_get": [{"path": "odd.md"}, {"path": "odd.md", "section": "Part"}, {"path": "odd.md", "startLine": 2, "maxLines": 2}],

@@ -171,7 +171,7 @@ def test_what_no_schema_says_the_tool_says(served, folder):
 EVERY_TOOL = {
     "notebook", "fileEditor", "runNotebookCells", "addNotebookCell", "updateNotebookCell", "getNotebookCells", "getCellOutputs",
     "attachNotebook", "detachNotebook", "selectNotebookCells", "getNotebookContext", "createNotebook", "deleteNotebookCells",
-    "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels"}
+    "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels", "listNotebooks"}
 EVERY_TOOL |= {NOTES + name for name in ("search", "list", "get", "create", "edit", "daily", "views", "links", "tags", "notebooks")}
 EVERY_TOOL |= {"notebook_" + name for name in ("create", "read", "update", "search", "list", "delete", "history", "diff", "restore")}
 EVERY_TOOL |= {"memory_" + name for name in ("log", "delete", "recall", "timeline", "summary")}
