@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
+#include "core/base/str.h"
 #include "tools/cells_lease.h"
 #include "whole/whole.h"
 
@@ -29,6 +30,7 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     }
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
+    self->lists_always = str_is(host->conf_text(conf, "list"), "always");
     self->indexes = nb_cache_new();
     int rc = cells_check_memory(call, self->indexes != NULL);
     if (rc == NG_OK) {
@@ -82,10 +84,11 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "runNotebookCells",
         .title = "Run Notebook Cells",
-        .summary = "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
-                   "their outputs, to try code or see its results. The kernel is started when "
-                   "needed and keeps its state between calls. A run stops at the first cell "
-                   "that raises.",
+        .summary =
+            "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
+            "their outputs, to try code or see its results. The code has the gateway's "
+            "rights. The kernel is started when needed and keeps its state between calls. "
+            "A run stops at the first cell that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
         .effect = NG_EFFECT_RUNS,
@@ -357,6 +360,12 @@ static const struct ng_option cells_options[] = {
      .max = 268435456,
      .help = "Maximum raw output of one cell that is saved in the file: of more, the beginning "
              "and the end. Values and errors do not count."},
+    {.name = "list",
+     .type = NG_OPTION_TEXT,
+     .fallback = "attached",
+     .choices = "attached always",
+     .help = "When clients with sessions see the cell tools: while a notebook is active, or "
+             "always."},
     {.name = "max_source",
      .type = NG_OPTION_SIZE,
      .fallback = "1000000",

@@ -66,6 +66,7 @@ struct cells {
     uint64_t max_source, max_output_text, max_saved_output;
     uint64_t max_result; /* limits.result */
     int64_t max_timeout_ms;
+    bool lists_always; /* cells.list */
 };
 
 /* ---- notebook_file.c: the notebook of a call, and its cells ---- */

@@ -251,6 +251,9 @@ char *cells_attachments_next_poll(struct cells_attachments *all)
 bool cells_listed_attached(void *user, struct ng_call *call)
 {
     struct cells *self = user;
+    if (self->lists_always) {
+        return true;
+    }
     if (request_poll(self->attachments, cells_owner_key(call))) {
         (void)call->host->background(call, cells_attachments_poll, self);
     }

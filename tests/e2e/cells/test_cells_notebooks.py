@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""listNotebooks."""
+"""listNotebooks; cells.list."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import re
 
 import pytest
 from cells_support import RUN_SECONDS, cells_gateway, need
-from cells_tools_support import MODES, code, ok, put, refused, who
+from cells_tools_support import MODES, Handshake, code, ok, put, refused, who
 from conftest import Gateway
 
 DATE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
@@ -95,5 +95,18 @@ def test_roots_inside_of_roots(tmp_path):
         told = lines_of(running)
         assert [line.split(":")[0] for line in told[1:]] == [f"- {tmp_path}/{name}" for name in (
             "root/a.ipynb", "root/below/b.ipynb", "other/c.ipynb")]
+    finally:
+        assert running.stop() == 0
+
+
+def test_tools_are_listed_always(tmp_path):
+    """cells.list=always: without a notebook, also for sessions; what the mode forbids is not listed."""
+    running = cells_gateway(tmp_path / "data", "cells.list=always")
+    try:
+        for mode in MODES:
+            listed = Handshake(running, who("lists", mode)).listed()
+            assert {"getNotebookCells", "getCellOutputs", "detachNotebook"} <= listed
+            assert ("runNotebookCells" in listed) == ("updateNotebookCell" in listed) == (mode == "agent")
+        refused(running, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK")
     finally:
         assert running.stop() == 0
