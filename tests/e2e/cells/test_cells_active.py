@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Which notebook a call means that names none, and which one each answer names, over REST and MCP of both protocols."""
 
+import json
+
 import pytest
 from cells_support import need
 from cells_tools_support import Handshake, code, gateway, modern, put, who  # noqa: F401 (a fixture among them)
+from mcp_support import Lines
 
 LINE = "\nNotebook: "
 
@@ -129,3 +132,27 @@ def test_several_attached_without_a_session(gateway, transport):
     assert succeed(caller, "getNotebookCells", {})[0].endswith(f"{LINE}{paths[1]}")
     succeed(caller, "detachNotebook", {"notebook": str(paths[0])})
     succeed(caller, "updateNotebookCell", {"cellId": "c", "content": "2"})
+
+
+def test_a_connection_over_stdio_is_a_session(tmp_path, gateway):
+    """One of its own process, and one that is relayed to a gateway: two clients of an agent have a notebook each."""
+    def told(lines, tool, arguments):
+        lines.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+        return mcp_answer(lines.answer(7)["result"])
+
+    own = tmp_path / "own"
+    (own / "files").mkdir(parents=True)
+    for data_dir, flags in ((own, ("--set", "plugins=cells")), (gateway.data_dir, ())):
+        for name in ("x", "y"):
+            (data_dir / "files" / f"stdio-{name}.ipynb").write_text(
+                json.dumps({"cells": [code(name, "1")], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        clients = [Lines(data_dir, *flags) for _ in range(2)]
+        for lines, name in zip(clients, ("x", "y")):
+            lines.initialize()
+            assert told(lines, "getNotebookCells", {})[0] == "NO_ACTIVE_NOTEBOOK"
+            assert told(lines, "attachNotebook", {"notebook": f"stdio-{name}.ipynb"})[0] is None
+        for lines, name in zip(clients, ("x", "y")):
+            failed, text, meta = told(lines, "updateNotebookCell", {"cellId": name, "content": "2"})
+            assert failed is None and meta["notegate/notebook"] == str(data_dir / "files" / f"stdio-{name}.ipynb"), text
+        for lines in reversed(clients):
+            assert lines.end() == 0

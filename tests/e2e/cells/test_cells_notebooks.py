@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""listNotebooks; cells.list."""
+"""listNotebooks; cells.list; a change of a cell is taken back by one call."""
 
 import json
 import os
@@ -108,5 +108,28 @@ def test_tools_are_listed_always(tmp_path):
             assert {"getNotebookCells", "getCellOutputs", "detachNotebook"} <= listed
             assert ("runNotebookCells" in listed) == ("updateNotebookCell" in listed) == (mode == "agent")
         refused(running, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK")
+    finally:
+        assert running.stop() == 0
+
+
+def test_the_last_change_of_a_cell_is_taken_back(tmp_path):
+    """By undo_edit of the file: every kind of change, and not beyond a change of another agent."""
+    running = Gateway(tmp_path / "data", ["plugins=cells,file_editor"])
+    try:
+        path = put(running, "undo.ipynb", [code("a", "1", outputs=[{"output_type": "stream", "name": "stdout", "text": "x"}]), code("b", "2")])
+        named = {"notebook": "undo.ipynb"}
+        changes = [("updateNotebookCell", {"cellId": "a", "content": "3"}),
+                   ("updateNotebookCell", {"cellId": "a", "edits": [{"old_str": "1", "new_str": "one"}]}),
+                   ("addNotebookCell", {"type": "code", "index": 0, "content": "new"}), ("deleteNotebookCells", {"cellIds": ["a"]}),
+                   ("moveNotebookCell", {"cellId": "a", "index": 1}), ("clearCellOutputs", {})]
+        before = path.read_bytes()
+        for tool, arguments in changes:
+            ok(running, tool, {**named, **arguments}, who("anna"))
+            assert path.read_bytes() != before
+            ok(running, "fileEditor", {"command": "undo_edit", "path": str(path)}, who("anna"))
+            assert path.read_bytes() == before, tool
+        ok(running, "createNotebook", {"notebook": "made.ipynb"}, who("anna"))
+        ok(running, "fileEditor", {"command": "undo_edit", "path": str(path.with_name("made.ipynb"))}, who("anna"))
+        assert not path.with_name("made.ipynb").exists()
     finally:
         assert running.stop() == 0
