@@ -17,7 +17,8 @@
 static const char other_members[] =
     ",'content':{'type':'array','description':'Parts that are not text.','items':{"
     "'$ref':'#/components/schemas/Content'}},'revision':{'anyOf':[{'type':'integer'},{"
-    "'type':'string'}],'description':'The revision that was written or read.'}}}";
+    "'type':'string'}],'description':'The revision that was written or read.'},'_meta':{"
+    "'type':'object'}}}";
 
 /* In `x-notegate`, for /docs: annotations of MCP do not tell that a tool runs code. */
 static const char *const effects[] = {

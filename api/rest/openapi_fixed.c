@@ -121,7 +121,7 @@ static const char schemas[] =
     "'Arguments':{'type':'object'},"
     "'Answer':{'type':'object','required':['result'],'properties':{'result':{},'content':{"
     "'type':'array','items':{'$ref':'#/components/schemas/Content'}},'revision':{'anyOf':[{"
-    "'type':'integer'},{'type':'string'}]}}},"
+    "'type':'integer'},{'type':'string'}]},'_meta':{'type':'object'}}},"
     "'Failure':{'type':'object','required':['error','code','message'],'properties':{"
     "'error':{'type':'boolean','const':true},'code':{'type':'string','examples':["
     "'INVALID_INPUT','NOT_FOUND','CONFLICT']},'message':" TEXT ",'hint':" TEXT ","

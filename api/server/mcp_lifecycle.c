@@ -83,6 +83,20 @@ void mcp_take_asked(struct mcp_exchange *exchange)
     take_client(exchange);
 }
 
+void mcp_take_session(struct mcp_exchange *exchange)
+{
+    const struct mcp_session *session = exchange->job->session;
+    struct call *call = exchange->call;
+    if (session == NULL || mcp_is_stateless(exchange->terms.version)) {
+        return;
+    }
+    struct ng_str name = ng_str_of(session->id);
+    struct ng_str process = call->pub.host->gateway_name(call->pub.host);
+    call->caller.session =
+        name.len > 0 ? arena_copy(&call->arena, name)
+                     : arena_printf(&call->arena, "stdio %.*s", (int)process.len, process.data);
+}
+
 /* ---- what the database has of a session ---- */
 
 void mcp_answer_saved(struct mcp_exchange *exchange, const struct call *call)

@@ -62,6 +62,12 @@ struct result {
     enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT } revision_kind;
     uint64_t revision_number;
     struct ng_str revision_text;
+    struct result_meta *meta; /* of _meta, or NULL; memory of the call */
+};
+
+struct result_meta {
+    struct ng_str name, text;
+    struct result_meta *next;
 };
 
 /* A question to the user or the client's model that unwound the tool (NG_EINPUT). */
@@ -397,6 +403,10 @@ void call_fit_result(struct call *call);
 size_t call_answer_max(const struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
+/* Sets a member of `_meta` of the staged result; copies. False: out of memory. */
+bool call_set_meta(struct call *call, struct ng_str name, struct ng_str text);
+/* The members of `_meta`, with commas between them. */
+void call_print_meta(const struct result *result, struct buf *out);
 
 /* Agent and space names: [A-Za-z0-9._@-]{1,64}; a space may begin with '~'. */
 bool call_name_valid(struct ng_str name);

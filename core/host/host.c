@@ -107,4 +107,5 @@ const struct ng_host call_host = {
     .start_later = host_start_later,
     .find = host_find,
     .answer_room = host_answer_room,
+    .reply_meta = host_reply_meta,
 };

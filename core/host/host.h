@@ -28,6 +28,7 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
                     const char *mime_type);
 int host_revision_number(struct ng_call *pub, uint64_t revision);
 int host_revision_text(struct ng_call *pub, struct ng_str revision);
+int host_reply_meta(struct ng_call *pub, const char *name, struct ng_str text);
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int host_fail_text(struct ng_call *pub, int code, struct ng_str message);

@@ -182,6 +182,12 @@ int host_revision_text(struct ng_call *pub, struct ng_str revision)
     return part_rc(call, call->staged.revision_text.data != NULL);
 }
 
+int host_reply_meta(struct ng_call *pub, const char *name, struct ng_str text)
+{
+    struct call *call = call_of(pub);
+    return part_rc(call, call_set_meta(call, ng_str_of(name), text));
+}
+
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
 {
     va_list args;

@@ -3,7 +3,9 @@
  * kernels. The declaration of the plugin; the tools are in tools/. */
 #include "cells_resources.h"
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "tools/cells_lease.h"
+#include "whole/whole.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +34,12 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
                 u64_min(cells_text_max(call), most - u64_min(most / 2, CELLS_ANSWER_HEAD_MAX)));
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
+    self->lists_always = str_is(host->conf_text(conf, "list"), "always");
     self->indexes = nb_cache_new();
     int rc = cells_check_memory(call, self->indexes != NULL);
+    if (rc == NG_OK) {
+        rc = cells_name_process(self, call);
+    }
     if (rc == NG_OK) {
         rc = cells_attachments_open(call, &self->attachments);
     }
@@ -82,10 +88,11 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "runNotebookCells",
         .title = "Run Notebook Cells",
-        .summary = "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
-                   "their outputs, to try code or see its results. The kernel is started when "
-                   "needed and keeps its state between calls. A run stops at the first cell "
-                   "that raises.",
+        .summary =
+            "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
+            "their outputs, to try code or see its results. The code has the gateway's "
+            "rights. The kernel is started when needed and keeps its state between calls. "
+            "A run stops at the first cell that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
         .effect = NG_EFFECT_RUNS,
@@ -112,8 +119,8 @@ static const struct ng_tool cells_tools[] = {
         .name = "updateNotebookCell",
         .title = "Update Notebook Cell",
         .summary =
-            "Replace the source of one cell of a Jupyter notebook (.ipynb), to correct or "
-            "extend it. Everything else of the file stays as it is.",
+            "Replace the source of one cell of a Jupyter notebook (.ipynb), or texts in it, to "
+            "correct or extend it. Everything else of the file stays as it is.",
         .params = cells_update_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -137,10 +144,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getCellOutputs",
         .title = "Get Cell Outputs",
-        .summary =
-            "Read the outputs of one cell of a Jupyter notebook (.ipynb), when its results "
-            "are needed without running it again: text without terminal codes, errors "
-            "with their traceback, images as images.",
+        .summary = "Read the outputs of cells of a Jupyter notebook (.ipynb), when results are "
+                   "needed without running them again: text without terminal codes, errors "
+                   "with their traceback, images as images.",
         .params = cells_outputs_params,
         .run = cells_outputs_run,
         .effect = NG_EFFECT_READS,
@@ -203,14 +209,14 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "createNotebook",
         .title = "Create Notebook",
-        .summary = "Create a new Jupyter notebook (.ipynb file) with one empty code cell, when "
-                   "work needs a file of its own; one that exists is attached instead "
-                   "(attachNotebook).",
+        .summary = "Create a new Jupyter notebook (.ipynb file), empty or with its cells, and "
+                   "run them, when work needs a file of its own; one that exists is attached "
+                   "instead (attachNotebook).",
         .params = cells_create_params,
         .run = cells_create_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_AGENT_MODE,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_OPEN_WORLD | NG_TOOL_STAYS,
         .aliases = "CreateNotebook",
     },
     {
@@ -303,6 +309,18 @@ static const struct ng_tool cells_tools[] = {
         .space = NG_SPACE_SHARED,
         .aliases = "ListKernels",
     },
+    {
+        .name = "listNotebooks",
+        .title = "List Notebooks",
+        .summary =
+            "List which Jupyter notebooks (.ipynb) there are, to choose one: path, cells, "
+            "language, whether a kernel is alive, time of the last change.",
+        .params = cells_notebooks_params,
+        .run = cells_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "ListNotebooks",
+    },
 };
 
 static const struct ng_option cells_options[] = {
@@ -344,6 +362,12 @@ static const struct ng_option cells_options[] = {
      .max = 268435456,
      .help = "Maximum raw output of one cell that is saved in the file: of more, the beginning "
              "and the end. Values and errors do not count."},
+    {.name = "list",
+     .type = NG_OPTION_TEXT,
+     .fallback = "attached",
+     .choices = "attached always",
+     .help = "When clients with sessions see the cell tools: while a notebook is active, or "
+             "always."},
     {.name = "max_source",
      .type = NG_OPTION_SIZE,
      .fallback = "1000000",
@@ -360,6 +384,9 @@ static const struct ng_code cells_codes[] = {
     {"KERNEL_FAILED", 422, "The kernel could not be started, or ended."},
     {"RUN_NOT_FOUND", 404, "There is no run with this handle."},
     {"KERNEL_ELSEWHERE", 421, "The kernel of the notebook runs on another gateway."},
+    {"NOTEBOOK_AMBIGUOUS", 400, "No notebook was named, and several are attached."},
+    {"EDIT_NO_MATCH", 422, "The text to replace is not in the cell."},
+    {"EDIT_AMBIGUOUS", 422, "The text to replace is in the cell more than once."},
 };
 
 static const struct ng_collection cells_collections[] = {

@@ -250,6 +250,8 @@ AT(ng_caller, run, 112);
 SIZE(ng_caller, 120);
 AT(ng_caller, rights, 120);
 SIZE(ng_caller, 128);
+AT(ng_caller, session, 128);
+SIZE(ng_caller, 144);
 PAD(ng_caller, space_named, 3);
 PAD(ng_caller, mode, 4);
 PAD(ng_caller, all_spaces, 7);
@@ -376,7 +378,8 @@ AT(ng_host, start_later, 784);
 SIZE(ng_host, 792);
 AT(ng_host, find, 792);
 AT(ng_host, answer_room, 800);
-SIZE(ng_host, 808);
+AT(ng_host, reply_meta, 808);
+SIZE(ng_host, 816);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

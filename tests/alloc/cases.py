@@ -210,6 +210,7 @@ cells("moveNotebookCell", "moveNotebookCell", cellId="two", index=0)
 cells("clearCellOutputs", "clearCellOutputs", cellIds=["one"])
 tool("listKernels", "listKernels", {}, exact=False)
 tool("search", "search", {"query": "first", "kinds": ["notebook", "page", "memory", "file", "cell"]}, exact=False)
+tool("listNotebooks", "listNotebooks", {}, exact=False)
 
 
 def running(world, mark):

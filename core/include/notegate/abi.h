@@ -25,7 +25,8 @@
  * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE; collection of ng_file_undo; content of
  * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET; edits,
  * edit_count and folder of ng_file_transfer; ng_hit, ng_find, and find, find_kind and scans of
- * ng_resources; find of ng_host; memories of ng_recall; answer_room of ng_host.
+ * ng_resources; find of ng_host; memories of ng_recall; answer_room of ng_host;
+ * session of ng_caller; reply_meta of ng_host.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

@@ -57,10 +57,10 @@ struct ng_caller {
     bool all_spaces; /* admin */
     struct ng_str request_id;
     struct ng_str traceparent; /* W3C trace context, or {NULL, 0} */
-    /* The right to run code (NG_EFFECT_RUNS). A tool that runs code only for some arguments
-     * fails those calls with NG_ERUN if this is false. */
+    /* May it run code? A tool that does so for some arguments fails those with NG_ERUN. */
     bool run;
-    uint64_t rights; /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
+    uint64_t rights;       /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
+    struct ng_str session; /* names the MCP session; {NULL, 0}: none; newer, as rights */
 };
 
 /* ---- a call ---- */
@@ -262,9 +262,8 @@ struct ng_host {
      * retry_ms. No effect if the transport cannot resume (MCP sessions over HTTP can). */
     void (*detach_client)(struct ng_call *call, int64_t retry_ms);
 
-    /* The start of the requested page: after the entry with this id; absent: at the beginning.
-     * A listing that calls this must start there, even if the entry does not exist any more.
-     * Any other listing is read from its beginning for every page. */
+    /* The start of the requested page: after the entry with this id, also if that is gone;
+     * absent: the beginning. Without this call, every page is read from the beginning. */
     struct ng_str (*list_after)(struct ng_listing *listing);
 
     /* Only in start(): adds a folder as a root for file calls of this plugin, as "PATH" or
@@ -351,6 +350,8 @@ struct ng_host {
     int (*find)(struct ng_call *call, struct ng_find *find, ng_step_fn *step);
     /* Bytes that the answer's text may have (tools.max_answer), less those in reply_json(). */
     size_t (*answer_room)(struct ng_call *call);
+    /* Sets a member of `_meta` of the answer, also of a failure. Copies. */
+    int (*reply_meta)(struct ng_call *call, const char *name, struct ng_str text);
 };
 
 /* ---- declarations of a plugin ---- */
@@ -360,8 +361,7 @@ enum ng_threads {
     NG_THREADS_PARALLEL = 1 /* calls run concurrently */
 };
 
-/* The effect of a call on data; decides which callers may use the tool. The default is the safe
- * value. */
+/* The effect of a call on data; decides which callers may use it. The default is safe. */
 enum ng_effect {
     NG_EFFECT_WRITES = 0,
     NG_EFFECT_READS = 1,
@@ -400,8 +400,7 @@ struct ng_tool {
     const char *summary; /* description for the model. Required */
     const char *params;  /* JSON Schema 2020-12 of the arguments, type object. Required */
     const char *result;  /* JSON Schema of an answer that is an object; NULL: a text */
-    /* Required. Returns NG_OK after a reply, NG_PENDING, or the result of ng_fail(). args: the
-     * JSON of call->args. */
+    /* Required. NG_OK after a reply, NG_PENDING, or what ng_fail() gave. args: call->args. */
     int (*run)(void *self, struct ng_call *call, struct ng_str args);
     enum ng_effect effect;
     enum ng_tool_space space;

@@ -110,7 +110,7 @@ static void keep_budget(struct context *context)
 
 static int context_open(struct context *context)
 {
-    int rc = cells_open(context->self, context->call, &context->notebook);
+    int rc = cells_open(context->self, context->call, CELLS_READS, &context->notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -312,7 +312,11 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     }
     reply_context(&context);
     (void)call->host->revision_text(call, context.notebook.file.revision);
+    rc = call->host->reply_meta(call, CELLS_META_NOTEBOOK, context.notebook.path);
     context_done(&context);
+    if (rc != NG_OK) {
+        return rc;
+    }
     return cells_check_memory(call, !context.failed);
 }
 
@@ -382,7 +386,7 @@ static int prompt(struct cells *self, struct ng_call *call, const char *const *i
         nb_text_done(&out);
         return cells_no_memory(call);
     }
-    return cells_reply(call, &out);
+    return cells_reply(call, (struct ng_str){NULL, 0}, &out);
 }
 
 int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args)

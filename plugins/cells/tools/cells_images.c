@@ -18,25 +18,27 @@ size_t cells_text_max(struct ng_call *call)
     return limit / 2 + 1;
 }
 
-void cells_fit_text(struct ng_call *call, struct nb_text *text)
+void cells_fit_text(struct ng_call *call, struct ng_str path, struct nb_text *text)
 {
     struct nb_text cut = {0};
-    if (text->len <= cells_text_max(call)) {
+    size_t most = cells_text_max(call);
+    most -= size_min(most, cells_notebook_len(path));
+    if (text->len <= most) {
         return;
     }
-    render_cut(&cut, nb_text_str(text), cells_text_max(call));
+    render_cut(&cut, nb_text_str(text), most);
     cut.failed |= text->failed;
     nb_text_done(text);
     *text = cut;
 }
 
 void cells_images_begin(struct cells_images *images, const struct cells *self,
-                        struct ng_call *call, struct nb_text *text)
+                        struct ng_call *call, struct ng_str path, struct nb_text *text)
 {
     size_t limit = (size_t)self->max_result;
     *images = (struct cells_images){.call = call, .text = text, .limit = limit};
-    cells_fit_text(call, text);
-    images->room = limit - size_min(limit, text->len);
+    cells_fit_text(call, path, text);
+    images->room = limit - size_min(limit, text->len + cells_notebook_len(path));
 }
 
 int cells_images_add(struct cells_images *images, const struct rendered *rendered,

@@ -11,12 +11,16 @@
     "file is at another revision.\"}"
 #define ID_TYPE "\"type\":\"string\",\"minLength\":1"
 #define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
-#define CELL "Id of the cell, or index:N, its position from 0."
-#define CELLS "Ids of the cells, or index:N, their positions from 0"
+#define CELL "Id of the cell, or index:N, the position from 0 of any cell."
+#define CELLS "Ids of the cells, or index:N, the position from 0 of any cell"
+/* Ids or positions. */
+#define NAME_TYPE "\"anyOf\":[{" ID_TYPE "},{\"type\":\"integer\"}]"
+#define NAMES "\"type\":\"array\",\"items\":{" NAME_TYPE "}"
+#define CELLS_OR_ALL CELLS "; [\\\"all\\\"]: all"
 
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
+    "\"cellIds\":{" NAMES ",\"description\":\"" CELLS_OR_ALL
     ". They run in the order of the notebook.\"}," NOTEBOOK ","
     "\"timeout\":{\"type\":\"number\",\"minimum\":0,\"description\":\"Seconds "
     "this call may run, more than 0; then the cell is interrupted. 120 by default.\"},"
@@ -39,23 +43,33 @@ const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
-    "until the cell is run.\"}," NOTEBOOK "," REVISION
-    "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
+    "until the cell is run.\"},"
+    "\"edits\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":"
+    "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
+    "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Text "
+    "that is there.\"},\"new_str\":{\"type\":"
+    "\"string\",\"description\":\"What it becomes.\"}}},\"description\":\"Instead of content: "
+    "replacements, one after the other; "
+    "each "
+    "old_str must be there exactly once. All or none.\"}," NOTEBOOK "," REVISION
+    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
-    "; without it all. Those that are not there are named in the answer.\"}," NOTEBOOK
+    "\"cellIds\":{" NAMES ",\"description\":\"" CELLS_OR_ALL
+    "; without it too. Those that are not there are named in the answer.\"}," NOTEBOOK
     "},\"additionalProperties\":false}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
+    "\"cellId\":{" NAME_TYPE ",\"description\":\"" CELL "\"},"
+    "\"cellIds\":{" NAMES ",\"minItems\":1,\"description\":\"Instead, several cells; "
+    "[\\\"all\\\"]: all.\"},"
     "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Read the text of "
     "the outputs on from this character.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
     "\"description\":\"html: the HTML of outputs that have it.\"}," NOTEBOOK
-    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
+    "},\"additionalProperties\":false}";
 
 const char cells_attach_params[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -83,7 +97,15 @@ const char cells_create_params[] =
     "\"notebook\":{\"type\":\"string\",\"description\":\"" PATH
     " Parent folders are made, an existing file is never overwritten.\"},"
     "\"kernel\":{\"type\":\"string\",\"description\":\"Name of an installed kernel; by "
-    "default python3.\"}"
+    "default python3.\"},"
+    "\"cells\":{\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\","
+    "\"properties\":"
+    "{\"type\":{\"type\":\"string\",\"description\":\"code, markdown or raw.\"},\"content\":{"
+    "\"type\":\"string\",\"description\":\"The "
+    "source.\"}},\"required\":[\"type\",\"content\"],\"additionalProperties\":false},"
+    "\"description\":\"Its cells, instead of an empty one.\"},"
+    "\"run\":{\"type\":\"boolean\",\"description\":\"Run them, and answer as "
+    "runNotebookCells.\"}"
     "},\"required\":[\"notebook\"],\"additionalProperties\":false}";
 
 const char cells_delete_params[] =
@@ -115,3 +137,10 @@ const char cells_kernel_params[] =
 
 const char cells_list_params[] = "{\"type\":\"object\",\"properties\":{"
                                  "},\"additionalProperties\":false}";
+
+const char cells_notebooks_params[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"path\":{\"type\":\"string\",\"description\":\"Folder to look in; without it all "
+    "roots.\"},"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":\"100 by "
+    "default.\"}},\"additionalProperties\":false}";

@@ -267,7 +267,7 @@ def check_notes(place, block):
 
 
 def check_cells(place, block):
-    made, attached, added, rest = place.shell(block).split("\n", 3)
+    made, _, attached, _, added, rest = place.shell(block).split("\n", 5)
     assert made.startswith("Created the notebook ") and attached.endswith("it is active")
     assert added.startswith("Successfully added markdown cell at index 0")
     assert "Retrieved all 2 cell(s)" in rest and "# Plots" in rest and '"cellCount":2' in rest
