@@ -192,7 +192,12 @@ static struct ng_str leads(void *user, enum notes_when when, bool wiki, struct n
     if (known != NULL) {
         return known->value;
     }
-    return answered(facts, about, more, key, look_up(facts, when, wiki, key));
+    struct ng_str path = answered(facts, about, more, key, look_up(facts, when, wiki, key));
+    if (when == NOTES_BEFORE && path.data != NULL) {
+        /* Both are kept: a link of another note may have this key, too. */
+        (void)leads(user, NOTES_AFTER, wiki, key);
+    }
+    return path;
 }
 
 /* ---- the shortest wiki link */
