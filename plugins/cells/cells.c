@@ -106,7 +106,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "addNotebookCell",
         .title = "Add Notebook Cell",
         .summary = "Add a code or markdown cell to a Jupyter notebook (.ipynb), at a "
-                   "position, when new code or text belongs in it.",
+                   "position, when new code or text belongs there.",
         .params = cells_add_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -120,7 +120,7 @@ static const struct ng_tool cells_tools[] = {
         .title = "Update Notebook Cell",
         .summary =
             "Replace the source of one cell of a Jupyter notebook (.ipynb), or texts in it, to "
-            "correct or extend it. Everything else of the file stays as it is.",
+            "correct or extend it. The rest of the file stays.",
         .params = cells_update_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -133,7 +133,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "getNotebookCells",
         .title = "Get Notebook Cells",
         .summary = "Read cells of a Jupyter notebook (.ipynb) with their ids, status and "
-                   "source, before changing or running them: all, or those named.",
+                   "source, before changing or running them.",
         .params = cells_get_params,
         .run = cells_get_run,
         .effect = NG_EFFECT_READS,
@@ -183,8 +183,7 @@ static const struct ng_tool cells_tools[] = {
         .title = "Select Notebook Cells",
         .summary = "Say which cells of a Jupyter notebook (.ipynb) are selected and which one "
                    "is being edited, when the user points at cells, or before "
-                   "getNotebookContext reads a part of a large notebook. The context then "
-                   "centres on them.",
+                   "getNotebookContext reads what is around them in a large notebook.",
         .params = cells_select_params,
         .run = cells_select_run,
         .effect = NG_EFFECT_READS,
@@ -209,9 +208,8 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "createNotebook",
         .title = "Create Notebook",
-        .summary = "Create a new Jupyter notebook (.ipynb file), empty or with its cells, and "
-                   "run them, when work needs a file of its own; one that exists is attached "
-                   "instead (attachNotebook).",
+        .summary = "Create a Jupyter notebook (.ipynb), empty or with its cells, and run them, "
+                   "when work needs a file of its own; to use one that exists: attachNotebook.",
         .params = cells_create_params,
         .run = cells_create_run,
         .effect = NG_EFFECT_WRITES,
@@ -250,7 +248,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "clearCellOutputs",
         .title = "Clear Cell Outputs",
         .summary = "Remove the outputs of cells from the file of a Jupyter notebook (.ipynb), "
-                   "for example before it is shared.",
+                   "before it is shared.",
         .params = cells_clear_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -302,7 +300,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "listKernels",
         .title = "List Kernels",
         .summary = "List which kernels for Jupyter notebooks (.ipynb) are installed, and "
-                   "which run for which notebook, to choose or to look after one.",
+                   "which run for which notebook, to choose one.",
         .params = cells_list_params,
         .run = cells_kernels_run,
         .effect = NG_EFFECT_READS,

@@ -129,8 +129,8 @@ static const char editor_params[] =
     "\"description\":\"`search`: most lines (default: 100).\"},"
     "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
     "\"description\":\"`regex_replace`: most matches (default: all).\"},"
-    "\"destination\":{\"type\":\"string\",\"description\":\"`copy`, `move`: absolute path of "
-    "the new file; nothing may be there.\"},"
+    "\"destination\":{\"type\":\"string\",\"description\":\"`copy`, `move`: absolute path "
+    "where nothing is.\"},"
     "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Fail with CONFLICT if the "
     "file is at another revision. A view tells it.\"}}}";
 

@@ -14,8 +14,8 @@ const char notes_move_summary[] =
     "Rename or move a Markdown note, or a folder with all its files, in an OpenNotes notebook. "
     "Every link that led there leads to the new place, also in properties; a link keeps its "
     "form.\n\n"
-    "A path in .trash/ brings back what was deleted. 'links' counts the rewritten links; "
-    "'notes' lists the notes outside that changed. opennotes_edit 'undo' of the new path takes "
+    "A path in .trash/ brings back what was deleted. opennotes_edit 'undo' of the new path "
+    "takes "
     "all of it back.";
 
 const char notes_move_params[] =
@@ -29,7 +29,8 @@ const char notes_move_result[] =
     "{\"type\":\"object\",\"required\":[\"path\",\"links\",\"notes\"],\"properties\":{"
     "\"path\":{\"type\":\"string\"},"
     "\"links\":{\"type\":\"integer\",\"description\":\"Rewritten links\"},"
-    "\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+    "\"notes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
+    "\"Notes outside that changed\"},"
     "\"has_more\":{\"type\":\"boolean\",\"description\":\"More notes changed than listed\"},"
     "\"revision\":{\"type\":\"string\",\"description\":\"Of a note\"}}}";
 
