@@ -142,11 +142,11 @@ def test_a_connection_over_stdio_is_a_session(tmp_path, gateway):
 
     own = tmp_path / "own"
     (own / "files").mkdir(parents=True)
-    for data_dir, flags in ((own, ("--set", "plugins=cells")), (gateway.data_dir, ())):
+    for data_dir in (own, gateway.data_dir):
         for name in ("x", "y"):
             (data_dir / "files" / f"stdio-{name}.ipynb").write_text(
                 json.dumps({"cells": [code(name, "1")], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-        clients = [Lines(data_dir, *flags) for _ in range(2)]
+        clients = [Lines(data_dir) for _ in range(2)]
         for lines, name in zip(clients, ("x", "y")):
             lines.initialize()
             assert told(lines, "getNotebookCells", {})[0] == "NO_ACTIVE_NOTEBOOK"
