@@ -216,12 +216,13 @@ static int replace_texts(struct ng_call *call, struct buf *text)
     for (size_t number = 1; edit != NULL; edit = host->json_next(edit), number++) {
         struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
         struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
-        size_t at = str_find(buf_str(text), old, 0);
+        struct ng_str present = str_or(buf_str(text), ng_str_of(""));
+        size_t at = str_find(present, old, 0);
         if (at == SIZE_MAX) {
-            return fail_no_match(call, buf_str(text), number, old);
+            return fail_no_match(call, present, number, old);
         }
-        if (str_find(buf_str(text), old, at + 1) != SIZE_MAX) {
-            return fail_several(call, buf_str(text), number, old);
+        if (str_find(present, old, at + 1) != SIZE_MAX) {
+            return fail_several(call, present, number, old);
         }
         if (buf_splice(text, at, old.len, new) != NG_OK) {
             return cells_no_memory(call);
@@ -272,10 +273,10 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
     buf_init(&source, UPDATE_BYTES_MAX);
     int rc = new_source(call, nb, index, &source);
     if (rc == NG_OK) {
-        rc = cells_check_source(edit_call->self, call, buf_str_or(&source, ng_str_of("")));
+        rc = cells_check_source(edit_call->self, call, buf_str(&source));
     }
     if (rc == NG_OK) {
-        nb_set_source(edit, nb, index, buf_str_or(&source, ng_str_of("")));
+        nb_set_source(edit, nb, index, str_or(buf_str(&source), ng_str_of("")));
         rc = cells_replyf(call, edit_call->path, "Successfully updated cell %s (index %zu)",
                           handle, index);
     }

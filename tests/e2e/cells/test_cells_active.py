@@ -142,14 +142,12 @@ def test_a_connection_over_stdio_is_a_session(tmp_path, gateway):
 
     own = tmp_path / "own"
     (own / "files").mkdir(parents=True)
-    for data_dir, flags in ((own, ("--set", "plugins=cells")), (gateway.data_dir, ())):
+    for data_dir in (own, gateway.data_dir):
         for name in ("x", "y"):
             (data_dir / "files" / f"stdio-{name}.ipynb").write_text(
                 json.dumps({"cells": [code(name, "1")], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-        clients = []
-        for name in ("x", "y"):
-            lines = Lines(data_dir, *(() if clients else flags))  # the second one is a client of the first
-            clients.append(lines)
+        clients = [Lines(data_dir) for _ in range(2)]
+        for lines, name in zip(clients, ("x", "y")):
             lines.initialize()
             assert told(lines, "getNotebookCells", {})[0] == "NO_ACTIVE_NOTEBOOK"
             assert told(lines, "attachNotebook", {"notebook": f"stdio-{name}.ipynb"})[0] is None
