@@ -11,7 +11,7 @@
 #define LISTED_MAX ((size_t)32 * 1024)
 
 const char notes_move_summary[] =
-    "Rename or move a Markdown note, or a folder with all its files, in an OpenNotes notebook. "
+    "Rename or move a Markdown note or a folder of an OpenNotes notebook, to keep all links. "
     "Every link that led there leads to the new place, also in properties; a link keeps its "
     "form.\n\n"
     "A path in .trash/ brings back what was deleted. 'links' counts the rewritten links; "

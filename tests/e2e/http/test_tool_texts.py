@@ -273,7 +273,7 @@ def test_without_notes_no_tool_for_them_is_listed(served, folder, version):
     assert "`opennotes.notebooks`" in refused.json()["hint"]
     (folder / "notes" / ".opennotes.json").write_text("{}")
     assert served.call(NOTES + "list", {}).status_code == 200
-    assert len([tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]) == 10
+    assert len([tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]) == 12
     assert "/note/" in str(mcp(served, version, "resources/templates/list"))
 
 
@@ -391,7 +391,7 @@ def test_a_pipe_has_a_tool_a_line(tmp_path):
 def test_notes_that_are_registered_are_listed_alone(tmp_path):
     (tmp_path / "notes").mkdir()
     done = notegate("tools", "--data-dir", begun(tmp_path / "data"), "--set", f"opennotes.notebooks={tmp_path / 'notes'}")
-    assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 10
+    assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 12
 
 
 def test_the_arguments_of_one_tool(tmp_path):

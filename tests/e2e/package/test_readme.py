@@ -254,7 +254,7 @@ def check_notes(place, block):
     folder.mkdir()
     more = {"NOTEGATE_DATA_DIR": str(place.home / "notes data"), "NOTEGATE_OPENNOTES_NOTEBOOKS": str(folder)}
     answers = [json.loads(line) for line in place.shell(block, **more).splitlines()]
-    assert len(answers) == 10
+    assert len(answers) == 11
     swarm = "plans/drone-swarm.md"
     assert answers[0]["created"]["path"] == swarm and answers[1]["created"]["path"] == "people/ada.md"
     assert [note["path"] for note in answers[2]["results"]] == [swarm]
