@@ -18,7 +18,7 @@
 
 /* ---- made-up kinds ---- */
 
-/* What the kinds do; set by a test before its calls. */
+/* Behaviour of the kinds; a test sets it before its calls. */
 struct made_up {
     int fruits;         /* hits of `fruit` */
     int exact;          /* which of them is titled as the query; -1: none */

@@ -185,7 +185,7 @@ static void test_answers_fit(void **state)
     job_start(&job);
     assert_int_equal(job_wait(&job)->text.len, 4097);
     job_expect(&job, "ok");
-    /* What changed something has succeeded. */
+    /* A call that changed something succeeds: only its text is cut. */
     job_new(&harness, &job, "a", "d_grow", "{\"bytes\":9000}");
     job_start(&job);
     assert_true(job_wait(&job)->text.len <= 4096);
