@@ -68,6 +68,15 @@ void content_print_part(struct buf *out, const struct part *part)
     (void)buf_add_char(out, '}');
 }
 
+void content_print_meta(struct buf *out, const struct result *result)
+{
+    if (result->meta != NULL) {
+        (void)buf_add_c(out, ",\"_meta\":{");
+        call_print_meta(result, out);
+        (void)buf_add_char(out, '}');
+    }
+}
+
 void content_print_result(struct buf *out, const struct result *result)
 {
     (void)buf_add_c(out, "{\"result\":");
@@ -90,5 +99,6 @@ void content_print_result(struct buf *out, const struct result *result)
         (void)buf_add_c(out, ",\"revision\":");
         (void)buf_add_json(out, result->revision_text);
     }
+    content_print_meta(out, result);
     (void)buf_add_char(out, '}');
 }

@@ -10,7 +10,10 @@
 void content_print_part(struct buf *out, const struct part *part);
 /* One part as the contents of a resource; `uri` where it has none of its own. */
 void content_print_contents(struct buf *out, const struct part *part, struct ng_str uri);
-/* {"result":...,"content"?:[...],"revision"?:...} of an answer that is no failure. */
+/* `,"_meta":{...}` if the tool has set members of it. */
+void content_print_meta(struct buf *out, const struct result *result);
+/* {"result":...,"content"?:[...],"revision"?:...,"_meta"?:{...}} of an answer that is no
+ * failure. */
 void content_print_result(struct buf *out, const struct result *result);
 
 #endif

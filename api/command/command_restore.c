@@ -12,11 +12,11 @@
 #include "api/protocol/mcp_uri.h"
 #include "commands.h"
 #include "core/archive/archive.h"
+#include "core/archive/files_pack.h"
 #include "core/base/files/fd_io.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
-#include "core/files/files_pack.h"
 #include "core/gateway/gateway_open.h"
 #include "core/module/loader.h"
 #include "core/module/registry.h"
@@ -240,8 +240,8 @@ static void restore_name_near(const struct restore_job *job, const struct archiv
     buf_printf(error, "it has no %s", job->line->only);
     if (only->near_id.len > 0) {
         buf_add_c(error, "; did you mean ");
-        (void)mcp_uri_print(error, buf_str(&only->near_space), job->uri.kind,
-                            buf_str(&only->near_id));
+        (void)resource_uri_print(error, buf_str(&only->near_space), job->uri.kind,
+                                 buf_str(&only->near_id));
         buf_add_char(error, '?');
     } else if (only->unpack != NULL && !only->has_files) {
         buf_add_c(error, "; it has no files at all, as of a backup without --files");

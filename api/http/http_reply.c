@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "api/base/content.h"
 #include "api/client/client.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
@@ -100,7 +101,12 @@ int http_reply_error(struct http_request *request, int rc, const char *hint, con
 int http_reply_call_error(struct http_request *request, const struct call *call)
 {
     http_reply_clear(request);
-    (void)call_print_error(call, &request->reply.body);
+    struct buf *body = &request->reply.body;
+    if (call_print_error(call, body) == NG_OK && call->final.meta != NULL) {
+        body->len--; /* the last brace */
+        content_print_meta(body, &call->final);
+        (void)buf_add_char(body, '}');
+    }
     set_status(&request->reply, call->final.status, call->final.retry_after_s);
     return call->final.rc;
 }

@@ -15,7 +15,7 @@ enum reload_kind reload_kind_of(const char *key)
     } kinds[] = {
         {"log.level log.format log.access log.audit", RELOAD_TAKEN},
         {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
-         "limits.connections limits.streams limits.queue",
+         "limits.connections limits.streams limits.queue tools.max_answer",
          RELOAD_TAKEN},
         {"shutdown_timeout shutdown_delay history.keep journal.keep", RELOAD_TAKEN},
         {"plugins", RELOAD_PLUGINS},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mcp_uri.c - parses and prints URIs of resources. Strict about errors, lenient about longer
+/* mcp_uri.c - parses URIs of resources. Strict about errors, lenient about longer
  * spellings of the same URI. */
 #include "mcp_uri.h"
 
@@ -13,17 +13,12 @@
 /* Digits of the largest revision that JSON numbers carry (2^53). */
 #define MCP_URI_REVISION_DIGITS 16
 
-static bool is_unreserved(unsigned char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '.' || c == '_' || c == '~';
-}
-
 /* Characters that stand unescaped in a segment. Bytes of UTF-8 too: people and models write
  * them so. */
 static bool is_literal(unsigned char c)
 {
-    return is_unreserved(c) || c >= 0x80 || (c != '\0' && strchr("!$&'()*+,;=:@", c) != NULL);
+    return resource_uri_is_plain(c) || c >= 0x80 ||
+           (c != '\0' && strchr("!$&'()*+,;=:@", c) != NULL);
 }
 
 /* slashes: they may stand as they are (ids that are paths). */
@@ -90,8 +85,8 @@ static bool take_until(struct ng_str *rest, char stop, struct ng_str *ret)
 
 bool mcp_uri_is_ours(struct ng_str text)
 {
-    size_t scheme = sizeof(MCP_URI_SCHEME) - 1;
-    return text.len >= scheme && strncasecmp(text.data, MCP_URI_SCHEME, scheme) == 0;
+    size_t scheme = sizeof(RESOURCE_URI_SCHEME) - 1;
+    return text.len >= scheme && strncasecmp(text.data, RESOURCE_URI_SCHEME, scheme) == 0;
 }
 
 int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
@@ -101,13 +96,13 @@ int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
     struct ng_str space;
     struct ng_str kind;
     struct ng_str id;
-    size_t scheme = sizeof(MCP_URI_SCHEME) - 1;
-    if (text.len > MCP_URI_MAX) {
+    size_t scheme = sizeof(RESOURCE_URI_SCHEME) - 1;
+    if (text.len > RESOURCE_URI_MAX) {
         *ret_why = "it is longer than the URI of any resource";
         return NG_EINVAL;
     }
     if (!mcp_uri_is_ours(text)) {
-        *ret_why = "it does not begin with " MCP_URI_SCHEME;
+        *ret_why = "it does not begin with " RESOURCE_URI_SCHEME;
         return NG_EINVAL;
     }
     struct ng_str rest = str_make(text.data + scheme, text.len - scheme);
@@ -119,7 +114,7 @@ int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
     }
     if (!take_until(&path, '/', &space) || !take_until(&path, '/', &kind) || space.len == 0 ||
         kind.len == 0) {
-        *ret_why = "it is not of the form " MCP_URI_SCHEME "SPACE/KIND/ID";
+        *ret_why = "it is not of the form " RESOURCE_URI_SCHEME "SPACE/KIND/ID";
         return NG_EINVAL;
     }
     rc = decode(arena, space, false, &uri.space, ret_why);
@@ -133,34 +128,6 @@ int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
         *ret = uri;
     }
     return rc;
-}
-
-static void encode(struct buf *out, struct ng_str text)
-{
-    size_t from = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (is_unreserved(c)) {
-            continue;
-        }
-        (void)buf_add(out, text.data + from, i - from);
-        (void)buf_printf(out, "%%%02X", c);
-        from = i + 1;
-    }
-    if (from < text.len) {
-        (void)buf_add(out, text.data + from, text.len - from);
-    }
-}
-
-int mcp_uri_print(struct buf *out, struct ng_str space, struct ng_str kind, struct ng_str id)
-{
-    (void)buf_add_c(out, MCP_URI_SCHEME);
-    encode(out, space);
-    (void)buf_add_char(out, '/');
-    encode(out, kind);
-    (void)buf_add_char(out, '/');
-    encode(out, id);
-    return out->rc;
 }
 
 /* ---- templates ---- */

@@ -6,10 +6,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/buf.h"
-
-#define MCP_URI_SCHEME "notegate://"
-/* Longest URI that is checked: an id of NG_ID_MAX bytes, each as %XX, and the rest. */
-#define MCP_URI_MAX ((size_t)3 * 65536 + 1024)
+#include "core/base/find/resource_uri.h"
 
 /* The parts of a URI, decoded. Lent from the arena or the text. */
 struct mcp_uri {
@@ -22,8 +19,6 @@ bool mcp_uri_is_ours(struct ng_str text);
 /* NG_OK; NG_EINVAL: *ret_why is the reason (static); NG_EINTERNAL: out of memory. */
 int mcp_uri_parse(struct arena *arena, struct ng_str text, struct mcp_uri *ret,
                   const char **ret_why);
-/* The one spelling that lists, events and answers use. */
-int mcp_uri_print(struct buf *out, struct ng_str space, struct ng_str kind, struct ng_str id);
 
 /* RFC 6570 level 1: does the template make this URI for some values (none of them empty, none
  * with a raw slash)? */

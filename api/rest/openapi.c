@@ -17,7 +17,8 @@
 static const char other_members[] =
     ",'content':{'type':'array','description':'Parts that are not text.','items':{"
     "'$ref':'#/components/schemas/Content'}},'revision':{'anyOf':[{'type':'integer'},{"
-    "'type':'string'}],'description':'The revision that was written or read.'}}}";
+    "'type':'string'}],'description':'The revision that was written or read.'},'_meta':{"
+    "'type':'object'}}}";
 
 /* In `x-notegate`, for /docs: annotations of MCP do not tell that a tool runs code. */
 static const char *const effects[] = {
@@ -39,7 +40,7 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
                      tool->plugin->desc.name, effects[desc->effect],
                      (desc->flags & NG_TOOL_DESTRUCTIVE) != 0 ? "true" : "false");
     (void)buf_add_c(out, ",\"parameters\":");
-    openapi_print_parameters(out, OPENAPI_CALL_PARAMETERS, with_agent);
+    openapi_print_parameters(out, OPENAPI_TOOL_PARAMETERS, with_agent);
     openapi_put(out,
                 ",'requestBody':{'required':true,'content':{'application/json':{'schema':");
     (void)buf_printf(out, "{\"$ref\":\"#/components/schemas/%s_arguments\"}", desc->name);

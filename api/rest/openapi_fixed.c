@@ -47,7 +47,9 @@ static const char call_parameters[] =
     "'The name of a "
     "tool.','schema':{'type':'string','pattern':'^[A-Za-z][A-Za-z0-9_]*$'}},'Format':{'name':'"
     "format','in':'query','description':'The form of the "
-    "definitions.','schema':{'$ref':'#/components/schemas/Format'}},";
+    "definitions.','schema':{'$ref':'#/components/schemas/Format'}},"
+    "'Raw':{'name':'raw','in':'query','description':'The whole answer, also over "
+    "tools.max_answer.','schema':{'type':'boolean','default':false}},";
 
 static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
@@ -119,7 +121,7 @@ static const char schemas[] =
     "'Arguments':{'type':'object'},"
     "'Answer':{'type':'object','required':['result'],'properties':{'result':{},'content':{"
     "'type':'array','items':{'$ref':'#/components/schemas/Content'}},'revision':{'anyOf':[{"
-    "'type':'integer'},{'type':'string'}]}}},"
+    "'type':'integer'},{'type':'string'}]},'_meta':{'type':'object'}}},"
     "'Failure':{'type':'object','required':['error','code','message'],'properties':{"
     "'error':{'type':'boolean','const':true},'code':{'type':'string','examples':["
     "'INVALID_INPUT','NOT_FOUND','CONFLICT']},'message':" TEXT ",'hint':" TEXT ","

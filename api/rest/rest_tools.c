@@ -116,12 +116,38 @@ void rest_tools_finish(struct http_request *request)
     call_unref(call);
 }
 
+/* raw=true: the answer is not cut to tools.max_answer. */
+static int parse_raw(struct http_request *request, bool *ret)
+{
+    struct ng_str query = request->target.query;
+    struct ng_str name;
+    struct ng_str value;
+    *ret = false;
+    while (http_query_next(&query, &name, &value)) {
+        if (!str_is(name, "raw")) {
+            continue;
+        }
+        *ret = str_is(value, "true");
+        if (!*ret && !str_is(value, "false")) {
+            return http_reply_error(request, NG_EINVAL, NULL,
+                                    "raw is \"%.*s\", it must be true or false", (int)value.len,
+                                    value.data);
+        }
+    }
+    return NG_OK;
+}
+
 int rest_tools_call(struct http_request *request)
 {
+    bool is_raw = false;
+    if (parse_raw(request, &is_raw) != NG_OK) {
+        return NG_OK;
+    }
     struct call *call = http_request_call(request);
     if (call == NULL) {
         return NG_OK;
     }
+    call->options |= is_raw ? CALL_RAW_ANSWER : 0;
     call->done = call_done;
     /* The data of the call must live as long as the call, which may be longer than the request:
      * a call that ran into its deadline is answered before its tool returns. */

@@ -166,7 +166,7 @@ static bool find_template(struct call *call, struct ng_str uri, struct mcp_sourc
         if (kind == NULL) {
             plain = mcp_source_name(source.desc);
         } else {
-            plain = arena_printf(&call->arena, MCP_URI_SCHEME "{space}/%s/{id}", kind);
+            plain = arena_printf(&call->arena, RESOURCE_URI_SCHEME "{space}/%s/{id}", kind);
         }
         struct ng_str rest = STR_NONE;
         if (str_starts(uri, plain)) {

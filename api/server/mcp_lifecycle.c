@@ -29,7 +29,7 @@ static const char mcp_instructions[] =
     "- `opennotes_*`: Markdown notes, folders of .md files that people edit too (listed where "
     "there is such a folder)\n"
     "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\n"
-    "Other files: `fileEditor`.";
+    "Other files: `fileEditor`. A text in any of them: `search`.";
 
 /* The member `instructions`: those for all callers, then the facts about this one. */
 static void print_instructions(struct mcp_exchange *exchange, struct buf *out)
@@ -81,6 +81,20 @@ void mcp_take_asked(struct mcp_exchange *exchange)
         exchange->call->target = target->text;
     }
     take_client(exchange);
+}
+
+void mcp_take_session(struct mcp_exchange *exchange)
+{
+    const struct mcp_session *session = exchange->job->session;
+    struct call *call = exchange->call;
+    if (session == NULL || mcp_is_stateless(exchange->terms.version)) {
+        return;
+    }
+    struct ng_str name = ng_str_of(session->id);
+    struct ng_str process = call->pub.host->gateway_name(call->pub.host);
+    call->caller.session =
+        name.len > 0 ? arena_copy(&call->arena, name)
+                     : arena_printf(&call->arena, "stdio %.*s", (int)process.len, process.data);
 }
 
 /* ---- what the database has of a session ---- */

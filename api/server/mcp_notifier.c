@@ -16,7 +16,7 @@
 
 #define NOTIFIER_BUCKETS 64 /* a power of two */
 /* A message: a URI, fully escaped at worst, and its frame. */
-#define WATCH_MESSAGE_MAX (6 * MCP_URI_MAX + 4096)
+#define WATCH_MESSAGE_MAX (6 * RESOURCE_URI_MAX + 4096)
 /* Events taken in one go before others get the worker. */
 #define WATCH_TURN 256
 

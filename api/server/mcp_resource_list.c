@@ -14,7 +14,7 @@
 /* Returned by add() when the page is full: plugins stop at anything but NG_OK. */
 #define LISTING_FULL 1
 /* The buffer of a page: over MCP_PAGE_BYTES by one entry at most. */
-#define LISTING_BUFFER_MAX (MCP_PAGE_BYTES + 2 * MCP_URI_MAX)
+#define LISTING_BUFFER_MAX (MCP_PAGE_BYTES + 2 * RESOURCE_URI_MAX)
 
 /* How much of what a plugin gives was on pages before. */
 enum skip {
@@ -66,10 +66,10 @@ static int print_entry(struct page *page, const struct listing_item *item)
     struct ng_str mime_type = str_or(item->mime_type, ng_str_of(desc->mime_type));
     struct ng_writer writer;
     struct buf uri;
-    buf_init(&uri, MCP_URI_MAX);
+    buf_init(&uri, RESOURCE_URI_MAX);
     if (desc->kind != NULL) {
-        (void)mcp_uri_print(&uri, page->spaces[page->space_at], ng_str_of(desc->kind),
-                            item->id);
+        (void)resource_uri_print(&uri, page->spaces[page->space_at], ng_str_of(desc->kind),
+                                 item->id);
     } else {
         buf_add_str(&uri, item->id);
     }

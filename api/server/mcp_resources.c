@@ -17,18 +17,7 @@
 
 bool mcp_source_at(struct gateway *gateway, size_t index, struct mcp_source *ret)
 {
-    struct plugin *const *plugins = NULL;
-    size_t count = registry_plugins(gateway->registry, &plugins);
-    for (size_t i = 0; i < count; i++) {
-        const struct ng_plugin *desc = &plugins[i]->desc;
-        if (index < desc->resource_count) {
-            ret->plugin = plugins[i];
-            ret->desc = &desc->resources[index];
-            return true;
-        }
-        index -= desc->resource_count;
-    }
-    return false;
+    return registry_resource(gateway->registry, index, &ret->plugin, &ret->desc);
 }
 
 struct ng_str mcp_source_name(const struct ng_resources *desc)
@@ -279,7 +268,7 @@ static void print_source(struct mcp_exchange *exchange, struct ng_writer *writer
         return;
     }
     struct ng_str uri =
-        arena_printf(&exchange->call->arena, MCP_URI_SCHEME "{space}/%s/{id}", desc->kind);
+        arena_printf(&exchange->call->arena, RESOURCE_URI_SCHEME "{space}/%s/{id}", desc->kind);
     print_template(writer, desc, uri);
     if (mcp_source_keeps_history(source)) {
         struct ng_resources earlier = *desc;
@@ -287,8 +276,9 @@ static void print_source(struct mcp_exchange *exchange, struct ng_writer *writer
         struct ng_str summary = arena_printf(
             &exchange->call->arena, "%s An earlier revision of it, by number (from 1).",
             text_or(desc->summary, ""));
-        uri = arena_printf(&exchange->call->arena,
-                           MCP_URI_SCHEME "{space}/%s/{id}?revision={revision}", desc->kind);
+        uri =
+            arena_printf(&exchange->call->arena,
+                         RESOURCE_URI_SCHEME "{space}/%s/{id}?revision={revision}", desc->kind);
         earlier.kind = name.data;
         earlier.summary = summary.data;
         print_template(writer, &earlier, uri);

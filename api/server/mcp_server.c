@@ -379,6 +379,7 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
         return NG_OK;
     }
     take_trace(exchange);
+    mcp_take_session(exchange);
     mcp_take_asked(exchange);
     int rc = run_request(exchange);
     if (rc != NG_PENDING) {

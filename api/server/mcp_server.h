@@ -258,6 +258,9 @@ void mcp_job_cancel(struct mcp_job *job);
  * itself, in _meta or at initialize, is nearer to it than its User-Agent, which is that of a
  * library. */
 void mcp_take_asked(struct mcp_exchange *exchange);
+/* Names the session for plugins. A connection over stdio has no id, and is the only one of its
+ * process. */
+void mcp_take_session(struct mcp_exchange *exchange);
 int mcp_initialize(struct mcp_exchange *exchange);
 int mcp_discover(struct mcp_exchange *exchange);
 int mcp_ping(struct mcp_exchange *exchange);

@@ -101,12 +101,21 @@ void mcp_join_hint(struct buf *both, const struct result *result, const char *be
     }
 }
 
+static void print_meta(struct buf *meta, const struct result *result)
+{
+    if (meta->len > 0 && result->meta != NULL) {
+        buf_add_char(meta, ',');
+    }
+    call_print_meta(result, meta);
+}
+
 /* The members of a result, and those of its _meta. */
 static void print_result(struct buf *out, struct buf *meta, const struct call *call)
 {
     const struct result *result = &call->final;
     if (result->rc == NG_OK) {
         mcp_print_revision(meta, result);
+        print_meta(meta, result);
         print_content(out, result);
         return;
     }
@@ -114,6 +123,7 @@ static void print_result(struct buf *out, struct buf *meta, const struct call *c
     mcp_join_hint(&both, result, "\n");
     buf_add_c(meta, "\"notegate/error\":");
     (void)call_print_error(call, meta);
+    print_meta(meta, result);
     buf_add_c(out, "\"content\":[{\"type\":\"text\",\"text\":");
     buf_add_json(out, buf_str_or(&both, result->message));
     buf_add_c(out, "}],\"isError\":true");

@@ -6,11 +6,10 @@
 
 #include "core/base/minmax.h"
 #include "core/base/utf8.h"
+#include "query.h"
 #include "redis.h"
 
 #define ENTRY_AGENT "agent:"
-/* The score in a reference's hash, the same for all. */
-#define ENTRY_REFERENCE_SCORE "0.8"
 #define ENTRY_TAGS_MAX 256
 
 /* ---- helpers ---- */
@@ -214,9 +213,9 @@ static void add_reference(struct ng_call *call, const struct ng_entry *entry,
         call, "[Notebook %.*s] %.*s: %.*s", (int)entry->action.len, entry->action.data,
         (int)entry->title.len, entry->title.data, (int)summary.len, summary.data);
     add_member(members, "content", content);
-    add_member(members, "source", ng_str_of("notebook"));
+    add_member(members, "source", ng_str_of(REFERENCE_SOURCE));
     add_member(members, "tags", entry->collection);
-    add_member(members, "score", ng_str_of(ENTRY_REFERENCE_SCORE));
+    add_member(members, "score", ng_str_of(REFERENCE_SCORE));
     add_member(members, "notebook_id", entry->id);
     add_member(members, "title", entry->title);
     add_member(members, "status", entry->status);

@@ -140,6 +140,12 @@ int redis_query(const struct ng_recall *recall, const struct wanted *wanted, str
     if (recall->min_score > 0) {
         buf_printf(out, "@score:[%.15g +inf] ", recall->min_score);
     }
+    if (recall->memories) {
+        /* A query must not begin with a negation. */
+        buf_add_c(out, out->len == 0 ? "* " : "");
+        buf_add_c(out, "-(@source:{" REFERENCE_SOURCE "} @score:[" REFERENCE_SCORE
+                       " " REFERENCE_SCORE "]) ");
+    }
     if (out->len == 0) {
         buf_add_c(out, "*");
     }

@@ -13,6 +13,11 @@
 /* Bytes of a query. */
 #define QUERY_BYTES_MAX ((size_t)16 * 1024 * 1024)
 
+/* Source and score in the hash of a reference, the same for all. A recall of memories leaves
+ * out entries that have both. */
+#define REFERENCE_SOURCE "notebook"
+#define REFERENCE_SCORE "0.8"
+
 /* wanted: of the text of the recall. NG_OK with the query; NG_ENOTFOUND if the text has no word
  * that can be searched for; else out->rc. */
 int redis_query(const struct ng_recall *recall, const struct wanted *wanted, struct buf *out);

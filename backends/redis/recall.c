@@ -194,7 +194,8 @@ static int recall_add_hits(const struct recall *recall, const redisReply *found,
         if (words) {
             hit->rank = redis_rank(&recall->wanted, redis_hash_text(hash, "content"), score);
         }
-        if (rc != NG_OK || hit->rank < 0) {
+        bool left_out = recall->asked->memories && hit->entry.kind != NG_ENTRY_MEMORY;
+        if (rc != NG_OK || hit->rank < 0 || left_out) {
             continue;
         }
         if (hit->entry.event_id.len == 0) {

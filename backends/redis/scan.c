@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "query.h"
 #include "rank.h"
 #include "redis.h"
 
@@ -71,6 +73,10 @@ static double scan_entry(const struct scan *scan, const redisReply *fields)
         return RANK_NONE;
     }
     struct ng_str score = redis_text(fields->element[4]);
+    if (recall->memories && str_is(score, REFERENCE_SCORE) &&
+        str_is(redis_text(fields->element[1]), REFERENCE_SOURCE)) {
+        return RANK_NONE;
+    }
     double factor = 0;
     if (score.len > 0) {
         factor = strtod(score.data, NULL);

@@ -7,7 +7,7 @@
 #include "archive_out.h"
 #include "core/base/str.h"
 #include "core/call/call.h"
-#include "core/files/files_pack.h"
+#include "files_pack.h"
 
 #define ARCHIVE_PATH_MAX 4096
 #define ARCHIVE_MODE_MAX 0777U

@@ -4,8 +4,8 @@
 #include "core/base/str.h"
 #include "core/base/text/edit_distance.h"
 #include "core/call/gateway.h"
-#include "core/files/files_pack.h"
 #include "core/store/store.h"
+#include "files_pack.h"
 
 struct only {
     struct archive_only *wanted;

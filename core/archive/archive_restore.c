@@ -3,9 +3,9 @@
 #include "archive.h"
 #include "core/base/str.h"
 #include "core/call/call.h"
-#include "core/files/files_pack.h"
 #include "core/json/json.h"
 #include "core/store/store.h"
+#include "files_pack.h"
 
 /* Memory for collections that no present plugin declares. */
 #define RESTORE_DECLARED_MAX ((size_t)16 * 1024 * 1024)

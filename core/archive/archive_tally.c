@@ -3,7 +3,7 @@
 #include "archive_tally.h"
 
 #include "core/base/str.h"
-#include "core/files/files_pack.h"
+#include "files_pack.h"
 
 void archive_tally_init(struct archive_tally *tally)
 {

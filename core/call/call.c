@@ -327,6 +327,7 @@ void call_take_origin(struct call *call, const struct call *from)
     call->target = arena_copy(&call->arena, from->target);
     call->caller.request_id = arena_copy(&call->arena, from->caller.request_id);
     call->caller.traceparent = arena_copy(&call->arena, from->caller.traceparent);
+    call->caller.session = arena_copy(&call->arena, from->caller.session);
     call_take_key(call, from->key);
 }
 
@@ -488,6 +489,37 @@ void call_reset_result(struct call *call)
     call->reply_writer.buf = NULL;
     call->details_writer.buf = NULL;
     call->asks = NULL;
+}
+
+bool call_set_meta(struct call *call, struct ng_str name, struct ng_str text)
+{
+    struct result_meta **at = &call->staged.meta;
+    struct ng_str copy = arena_copy(&call->arena, text);
+    while (*at != NULL && !str_equal((*at)->name, name)) {
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        struct result_meta *made = arena_zalloc(&call->arena, sizeof(*made));
+        if (made == NULL) {
+            return false;
+        }
+        made->name = arena_copy(&call->arena, name);
+        *at = made;
+    }
+    (*at)->text = copy;
+    return copy.data != NULL && (*at)->name.data != NULL;
+}
+
+void call_print_meta(const struct result *result, struct buf *out)
+{
+    for (const struct result_meta *at = result->meta; at != NULL; at = at->next) {
+        (void)buf_add_json(out, at->name);
+        (void)buf_add_char(out, ':');
+        (void)buf_add_json(out, at->text);
+        if (at->next != NULL) {
+            (void)buf_add_char(out, ',');
+        }
+    }
 }
 
 int call_print_error(const struct call *call, struct buf *out)

@@ -62,6 +62,12 @@ struct result {
     enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT } revision_kind;
     uint64_t revision_number;
     struct ng_str revision_text;
+    struct result_meta *meta; /* of _meta, or NULL; memory of the call */
+};
+
+struct result_meta {
+    struct ng_str name, text;
+    struct result_meta *next;
 };
 
 /* A question to the user or the client's model that unwound the tool (NG_EINPUT). */
@@ -126,11 +132,12 @@ enum call_flag {
 
 /* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED. */
 enum call_option {
-    CALL_ON_LOOP = 1,      /* dispatch() is called on an event loop: nothing here may block */
-    CALL_NO_DEADLINE = 2,  /* it takes as long as it takes */
-    CALL_NO_RATE = 4,      /* it continues what was counted in the rate before */
-    CALL_MUST_REPLY = 8,   /* its success has an answer: of a tool, of a resource */
-    CALL_SPACE_ARGUED = 16 /* the argument `space` named the caller's space */
+    CALL_ON_LOOP = 1,       /* dispatch() is called on an event loop: nothing here may block */
+    CALL_NO_DEADLINE = 2,   /* it takes as long as it takes */
+    CALL_NO_RATE = 4,       /* it continues what was counted in the rate before */
+    CALL_MUST_REPLY = 8,    /* its success has an answer: of a tool, of a resource */
+    CALL_SPACE_ARGUED = 16, /* the argument `space` named the caller's space */
+    CALL_RAW_ANSWER = 32    /* tools.max_answer does not apply */
 };
 
 /* The answer of its idempotency key. */
@@ -229,7 +236,8 @@ struct call {
     void *step_user;
     struct deferral deferral;
     ng_step_fn *repeat; /* call_gave(): runs again when all that is pending has ended well */
-    ng_step_fn *later;  /* its next step: continue_on_worker */
+    void *repeat_user;
+    ng_step_fn *later; /* its next step: continue_on_worker */
     void *later_user;
     atomic_bool begun;                    /* its tool or step was run, if only once */
     struct call *timer_prev, *timer_next; /* in a list of timers.c */
@@ -371,6 +379,9 @@ void call_reset_result(struct call *call);
  * well. */
 void call_gives(struct call *call);
 int call_gave(struct call *call, int rc);
+/* The same of a step that is not the call's first: NG_PENDING, or the failure of a plugin that
+ * took no deferral. */
+int call_gave_pending(struct call *call, ng_step_fn *step, void *user);
 
 /* A commit or deferral of this call failed, on whatever thread: the call's answer becomes this
  * failure. */
@@ -385,11 +396,17 @@ static inline bool call_has_reply(const struct call *call)
 /* The end of a call: closes and checks the tool's output; then call->staged is the answer for
  * the transport. */
 void call_complete_result(struct call *call);
-/* call_fit.c: a success whose answer has `size` bytes, more than limits.result. The size
- * of an answer never turns a change into a failure. */
-void call_fit_result(struct call *call, size_t size);
+/* call_fit.c: makes a success fit tools.max_answer and limits.result. The size of an answer
+ * never turns a change into a failure. */
+void call_fit_result(struct call *call);
+/* Bytes that the text of the answer may have. */
+size_t call_answer_max(const struct call *call);
 /* The error object of the interface: {"error":true,"code",...}. */
 int call_print_error(const struct call *call, struct buf *out);
+/* Sets a member of `_meta` of the staged result; copies. False: out of memory. */
+bool call_set_meta(struct call *call, struct ng_str name, struct ng_str text);
+/* The members of `_meta`, with commas between them. */
+void call_print_meta(const struct result *result, struct buf *out);
 
 /* Agent and space names: [A-Za-z0-9._@-]{1,64}; a space may begin with '~'. */
 bool call_name_valid(struct ng_str name);

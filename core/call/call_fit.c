@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* call_fit.c - an answer over limits.result: of a call that only reads it is a failure, of one
- * that changes something it is cut to what fits, as that is done. */
+/* call_fit.c - an answer over tools.max_answer or limits.result. A text over the first is cut
+ * at a line. Otherwise it is a failure of a call that only reads; of one that changes
+ * something it is cut to what fits, as that is done. */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "gateway.h"
@@ -11,6 +15,8 @@
 #define FIT_TEXT_LEAST 16
 #define FIT_TEXT_PART 16
 #define FIT_OBJECT_MAX ((size_t)256 * 1024 * 1024)
+/* The last line of a text that was cut. */
+#define FIT_NOTE_MAX 160
 
 static void fit_cut_value(struct call *call, struct ng_writer *writer,
                           const struct ng_value *value, size_t most)
@@ -118,18 +124,20 @@ static void fit_tell(struct call *call, struct ng_str note)
     staged->last_part = part;
 }
 
+static struct ng_str fit_note(struct call *call, size_t size, const char *key, size_t limit)
+{
+    struct ng_str note =
+        arena_printf(&call->arena,
+                     "[The call succeeded. Its answer has %zu bytes, %s allows %zu: "
+                     "the rest is left out. Read the result in parts.]",
+                     size, key, limit);
+    return str_or(note, ng_str_of("[The call succeeded. Its answer is too large for one.]"));
+}
+
 static void fit_cut(struct call *call, size_t size, size_t limit)
 {
     struct result *staged = &call->staged;
-    struct ng_str note =
-        arena_printf(&call->arena,
-                     "[The call succeeded. Its answer has %zu bytes, limits.result allows %zu: "
-                     "the rest is left out. Read the result in parts.]",
-                     size, limit);
-    if (note.data == NULL) {
-        note =
-            ng_str_of("[The call succeeded. Its answer is over limits.result and left out.]");
-    }
+    struct ng_str note = fit_note(call, size, "limits.result", limit);
     size_t room = 0;
     if (limit > note.len + 1) {
         room = limit - note.len - 1;
@@ -159,14 +167,100 @@ static void fit_cut(struct call *call, size_t size, size_t limit)
     }
 }
 
-void call_fit_result(struct call *call, size_t size)
+static void fit_fail(struct call *call, size_t size, const char *key, size_t limit)
 {
-    size_t limit = call->gateway->limits.result;
-    if (call->tool == NULL || call->read_only) {
-        call_fail(call, NG_ETOOLARGE,
-                  "the answer has %zu bytes, limits.result allows %zu; ask for a part of it",
-                  size, limit);
+    call_fail(call, NG_ETOOLARGE,
+              "the answer has %zu bytes, %s allows %zu; ask for a part of it", size, key,
+              limit);
+}
+
+/* The beginning of a text that fits: whole lines, unless the next line alone does not fit. */
+static struct ng_str fit_lines(struct ng_str text, size_t room, bool *ret_inside)
+{
+    struct ng_str kept = utf8_cut(text, room);
+    const char *last = memrchr(kept.data, '\n', kept.len);
+    size_t line = last == NULL ? 0 : (size_t)(last - kept.data) + 1;
+    const char *end = memchr(text.data + kept.len, '\n', text.len - kept.len);
+    size_t next = end == NULL ? text.len : (size_t)(end - text.data);
+    *ret_inside = next - line > room;
+    if (!*ret_inside && next > kept.len) {
+        kept.len = line > 0 ? line - 1 : 0; /* the note begins a line */
+    }
+    return kept;
+}
+
+/* Cuts the text to `limit` bytes, the last line of which says so. */
+static void fit_text(struct call *call, size_t limit)
+{
+    struct result *staged = &call->staged;
+    size_t size = staged->text.len;
+    bool inside = false;
+    struct ng_str kept = fit_lines(staged->text, limit - FIT_NOTE_MAX, &inside);
+    char *text = arena_alloc(&call->arena, limit);
+    if (text == NULL) {
+        staged->text = kept;
         return;
     }
-    fit_cut(call, size, limit);
+    memcpy(text, kept.data, kept.len);
+    int len = snprintf(text + kept.len, FIT_NOTE_MAX,
+                       "\n[cut %s, after %zu of %zu bytes (tools.max_answer); ask for a part]",
+                       inside ? "inside this line" : "here", kept.len, size);
+    staged->text = str_make(text, kept.len + (size_t)len);
+}
+
+/* An object of a call that changed something: with shorter texts, else as a note. */
+static void fit_changed(struct call *call, size_t limit)
+{
+    struct result *staged = &call->staged;
+    struct ng_str note = fit_note(call, staged->text.len, "tools.max_answer", limit);
+    if (!fit_object(call, limit)) {
+        staged->is_json = false;
+        staged->text = note;
+    }
+}
+
+static bool fit_is_bounded(const struct call *call)
+{
+    return call->tool != NULL && (call->options & CALL_RAW_ANSWER) == 0;
+}
+
+size_t call_answer_max(const struct call *call)
+{
+    size_t result = call->gateway->limits.result;
+    size_t answer = call->gateway->limits.answer;
+    return fit_is_bounded(call) && answer < result ? answer : result;
+}
+
+static size_t fit_size(const struct result *staged)
+{
+    size_t size = staged->text.len;
+    for (const struct part *part = staged->parts; part != NULL; part = part->next) {
+        size += part->data.len;
+    }
+    return size;
+}
+
+void call_fit_result(struct call *call)
+{
+    struct result *staged = &call->staged;
+    size_t answer = call->gateway->limits.answer;
+    size_t result = call->gateway->limits.result;
+    if (fit_is_bounded(call) && staged->text.len > answer && answer < result) {
+        if (!staged->is_json) {
+            fit_text(call, answer);
+        } else if (call->read_only) {
+            fit_fail(call, staged->text.len, "tools.max_answer", answer);
+        } else {
+            fit_changed(call, answer);
+        }
+    }
+    size_t size = fit_size(staged);
+    if (staged->rc != NG_OK || size <= result) {
+        return;
+    }
+    if (call->tool == NULL || call->read_only) {
+        fit_fail(call, size, "limits.result", result);
+    } else {
+        fit_cut(call, size, result);
+    }
 }

@@ -237,12 +237,8 @@ void call_complete_result(struct call *call)
         (call->tool->result != NULL || staged->is_json)) {
         result_check_output(call);
     }
-    size_t size = staged->text.len;
-    for (const struct part *part = staged->parts; part != NULL; part = part->next) {
-        size += part->data.len;
-    }
-    if (staged->rc == NG_OK && size > call->gateway->limits.result) {
-        call_fit_result(call, size);
+    if (staged->rc == NG_OK) {
+        call_fit_result(call);
     }
     staged->code = "ok";
     staged->status = 200;

@@ -48,6 +48,7 @@ struct gateway {
     struct cluster *cluster;         /* cluster.h; NULL where there is no store */
     struct quota *buffered;          /* bytes of bodies, by agent: limits.buffered */
     struct quota *streams;           /* quota.h: streams by agent: limits.streams */
+    struct quota *scans;             /* searches of files under way, by agent */
     struct disk *disk;               /* disk.h; NULL where there is no store */
     struct timers *timers;           /* deadlines of calls */
     struct audit_refusals *refusals; /* audit_refusals.h; NULL where nothing runs */
@@ -68,7 +69,7 @@ struct gateway {
     /* Limits by the configuration. */
     struct {
         /* These a reload changes while calls read them. */
-        atomic_size_t body, result, buffered;
+        atomic_size_t body, result, answer, buffered;
         atomic_uint depth, connections, streams, queue;
         _Atomic int64_t call_timeout_ms;
         unsigned workers, stream_backlog;

@@ -63,6 +63,9 @@ const struct ng_option gateway_options[] = {
           "toolCallId, sessionId, action, chatInput, task_progress",
           "Members that clients add to the arguments of every call: a tool that does not have "
           "them does not see them. Other unknown members are refused."),
+    RANGE("tools.max_answer", SIZE, "64KiB", 4 * KIB, 128 * MIB,
+          "Longest text of a tool's answer; longer ones are cut at a line, and lists get fewer "
+          "items. Not for REST with ?raw=true, and not for resources."),
     TEXT("auth", "auto", "auto on off",
          "Callers that need a key. auto: all callers once a key exists; before that, callers "
          "on this machine that run as the gateway's user need none. on: all callers. off: no "

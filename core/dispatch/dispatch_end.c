@@ -131,7 +131,7 @@ void dispatch_over(struct call *call)
     ng_step_fn *repeat = call->repeat;
     if (repeat != NULL && !call_has(call, CALL_DEFERRAL_FAILED)) {
         call->repeat = NULL;
-        (void)dispatch_continue(&call->pub, repeat, call->step_user);
+        (void)dispatch_continue(&call->pub, repeat, call->repeat_user);
         return;
     }
     if (call->idempotency == NULL || !dispatch_store_answer(call)) {

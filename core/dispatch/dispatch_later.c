@@ -55,16 +55,19 @@ void call_gives(struct call *call)
     call->held = false;
 }
 
-int call_gave(struct call *call, int rc)
+int call_gave_pending(struct call *call, ng_step_fn *step, void *user)
 {
-    if (rc != NG_PENDING) {
-        return rc;
-    }
     if (!call->held) {
         return call_fail(call, NG_EINTERNAL,
                          "plugin %s returned NG_PENDING for a list, but took no deferral",
                          call_plugin(call)->desc.name);
     }
-    call->repeat = call->step;
+    call->repeat = step;
+    call->repeat_user = user;
     return NG_PENDING;
+}
+
+int call_gave(struct call *call, int rc)
+{
+    return rc == NG_PENDING ? call_gave_pending(call, call->step, call->step_user) : rc;
 }

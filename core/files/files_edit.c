@@ -10,6 +10,28 @@
 #include "core/fault/module_run.h"
 #include "files_state.h"
 
+/* The undo step of a removal has the whole content. */
+static int edit_plan_removal(struct file_op *op)
+{
+    struct call *call = op->call;
+    struct file_record *record = &op->record;
+    record->kind = FILE_CHANGE_DELETE;
+    record->undo.kind = NG_UNDO_DELETE;
+    record->undo.mode = op->present.mode;
+    int rc =
+        files_undo_make(call, files_or_empty(op->present.data), ng_str_of(""), &record->undo);
+    if (rc == NG_OK && record->undoable && record->undo.inserted.len > FILES_UNDO_BYTES_MAX) {
+        rc =
+            call_fail(call, NG_ETOOLARGE,
+                      "%.*s has %zu bytes. A file is removed only if the undo history can keep "
+                      "it, which takes up to %zu bytes of text. Move it instead.",
+                      (int)op->edit.path.len, op->edit.path.data, op->present.data.len,
+                      FILES_UNDO_BYTES_MAX);
+    }
+    files_undo_sign(call, record, &record->undo);
+    return rc;
+}
+
 /* Fills the record from the draft of the tool's function. */
 static int edit_plan(struct file_op *op, const struct draft_view *view)
 {
@@ -26,16 +48,15 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         record->undo.kind = NG_UNDO_CREATE;
     }
     if (view->deleted) {
-        record->kind = FILE_CHANGE_DELETE;
-    } else {
-        op->next = view->text;
-        int rc = call_count_bytes(call, op->next.len);
-        if (rc != NG_OK) {
-            return rc;
-        }
+        return edit_plan_removal(op);
+    }
+    op->next = view->text;
+    int rc = call_count_bytes(call, op->next.len);
+    if (rc != NG_OK) {
+        return rc;
     }
     if (record->kind == FILE_CHANGE_EDIT && record->undoable) {
-        int rc = files_undo_make(call, op->present.data, op->next, &record->undo);
+        rc = files_undo_make(call, op->present.data, op->next, &record->undo);
         if (rc != NG_OK) {
             return rc;
         }
@@ -45,11 +66,9 @@ static int edit_plan(struct file_op *op, const struct draft_view *view)
         }
         same = record->undo.at;
     }
-    if (!view->deleted) {
-        int rc = files_hash_next(op, (size_t)same);
-        if (rc != NG_OK) {
-            return rc;
-        }
+    rc = files_hash_next(op, (size_t)same);
+    if (rc != NG_OK) {
+        return rc;
     }
     files_undo_sign(call, record, &record->undo);
     return NG_OK;
@@ -78,6 +97,10 @@ static int edit_run(struct file_op *op)
     }
     store_draft_view(draft, &view);
     bool there = op->present.type == NG_FILE_REGULAR;
+    if (view.deleted && op->present.type == NG_FILE_DIRECTORY) {
+        rc = edit_plan(op, &view);
+        return rc != NG_OK ? rc : files_op_intent(op);
+    }
     if (view.touched && !there && (op->place.exists || op->place.dangling)) {
         return files_fail_type(call, &op->place);
     }

@@ -165,3 +165,16 @@ int files_fail_revision(struct call *call, struct ng_str path, const char *curre
     }
     return rc;
 }
+
+bool files_is_refusal(int error)
+{
+    static const int refusals[] = {EACCES,       EBUSY,  EDQUOT, EEXIST,  EINVAL,
+                                   ENAMETOOLONG, ENOENT, ENOSPC, ENOTDIR, ENOTEMPTY,
+                                   EPERM,        EROFS,  EXDEV};
+    for (size_t i = 0; i < NG_COUNT(refusals); i++) {
+        if (error == refusals[i]) {
+            return true;
+        }
+    }
+    return false;
+}

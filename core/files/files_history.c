@@ -119,6 +119,23 @@ int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_
     return NG_OK;
 }
 
+/* The files of a group. */
+static void print_files(struct buf *out, const struct file_undo *undo)
+{
+    const struct ng_value *file = undo->files != NULL ? undo->files->first : NULL;
+    size_t count = 0;
+    (void)buf_add_c(out, ",\"files\":[");
+    for (; file != NULL; file = file->next) {
+        (void)buf_add_c(out, count++ > 0 ? "," : "");
+        (void)buf_add_json(out, file->text);
+    }
+    for (size_t i = 0; undo->files == NULL && i < undo->listed_count; i++) {
+        (void)buf_add_c(out, i > 0 ? "," : "");
+        (void)buf_add_json(out, undo->listed[i]);
+    }
+    (void)buf_add_char(out, ']');
+}
+
 int files_undo_print(struct buf *out, const struct file_undo *undo)
 {
     (void)buf_printf(out,
@@ -131,6 +148,16 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
     if (undo->former.len > 0) {
         (void)buf_add_c(out, ",\"former\":");
         (void)buf_add_json(out, undo->former);
+    }
+    if (undo->kind == NG_UNDO_DELETE) {
+        (void)buf_printf(out, ",\"mode\":%u", (unsigned)undo->mode);
+    }
+    if (undo->group.len > 0) {
+        (void)buf_add_c(out, ",\"group\":");
+        (void)buf_add_json(out, undo->group);
+    }
+    if (undo->files != NULL || undo->listed != NULL) {
+        print_files(out, undo);
     }
     if (undo->agent.len > 0) {
         (void)buf_printf(out, ",\"time\":%lld,\"agent\":", (long long)undo->time_ms);
@@ -169,7 +196,7 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
         !files_member_chars(value, "before", sizeof(ret->before), ret->before) ||
         !files_member_chars(value, "after", sizeof(ret->after), ret->after) || op == NULL ||
         op->type != NG_TYPE_STRING || (former != NULL && former->type != NG_TYPE_STRING) ||
-        kind < NG_UNDO_EDIT || kind > NG_UNDO_MOVE || at < 0 || removed < 0 || bytes < 0 ||
+        kind < NG_UNDO_EDIT || kind > NG_UNDO_DELETE || at < 0 || removed < 0 || bytes < 0 ||
         (uint64_t)bytes > text->len) {
         return NG_EINTERNAL;
     }
@@ -181,7 +208,13 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
     if (former != NULL) {
         ret->former = former->text;
     }
+    int64_t mode = 0;
+    if (json_integer(json_get(value, "mode"), &mode) == NG_OK) {
+        ret->mode = (uint32_t)mode & 07777U;
+    }
     ret->agent = json_get_text(value, "agent");
+    ret->group = json_get_text(value, "group");
+    ret->files = json_get(value, "files");
     (void)json_integer(json_get(value, "time"), &ret->time_ms);
     ret->inserted = str_make(text->len > 0 ? text->data : "", (size_t)bytes);
     if (bytes > 0) {
@@ -254,12 +287,43 @@ int files_history_write(struct call *call, const struct file_history *history,
     return store_draft_text(next, pieces, history->count);
 }
 
-void files_history_push(struct file_history *history, const struct file_undo *undo)
+bool files_history_on_top(const struct file_history *history, struct ng_str op)
+{
+    return history->count > 0 && str_equal(history->items[history->count - 1].op, op);
+}
+
+bool files_history_has_removal(const struct file_history *history)
+{
+    return history->count > 0 && history->items[history->count - 1].kind == NG_UNDO_DELETE;
+}
+
+void files_history_pop(struct file_history *history, struct ng_str op)
+{
+    if (files_history_on_top(history, op)) {
+        history->count--;
+    }
+}
+
+/* Bytes of a step in the document. */
+static size_t step_bytes(const struct file_undo *undo)
 {
     size_t bytes = undo->inserted.len;
+    const struct ng_value *file = undo->files != NULL ? undo->files->first : NULL;
+    for (; file != NULL; file = file->next) {
+        bytes += file->text.len;
+    }
+    for (size_t i = 0; undo->files == NULL && i < undo->listed_count; i++) {
+        bytes += undo->listed[i].len;
+    }
+    return bytes;
+}
+
+void files_history_push(struct file_history *history, const struct file_undo *undo)
+{
+    size_t bytes = step_bytes(undo);
     size_t keep = 0; /* newest steps that stay */
     while (keep < history->count && keep < NG_FILE_UNDO_MAX - 1) {
-        size_t more = history->items[history->count - 1 - keep].inserted.len;
+        size_t more = step_bytes(&history->items[history->count - 1 - keep]);
         if (more > FILES_UNDO_BYTES_MAX || bytes > FILES_UNDO_BYTES_MAX - more) {
             break;
         }

@@ -68,7 +68,8 @@ int files_intent_add_idempotency(struct call *call, const struct file_record *re
     return NG_OK;
 }
 
-static int print_record(struct call *call, const struct file_record *record, struct buf *out)
+/* All members but the end of the object. */
+static void print_members(const struct file_record *record, struct buf *out)
 {
     (void)buf_printf(out, "{\"op\":\"%.*s\",\"kind\":%d,\"before\":\"%s\",\"after\":\"%s\"",
                      (int)record->op.len, record->op.data, (int)record->kind, record->before,
@@ -84,6 +85,25 @@ static int print_record(struct call *call, const struct file_record *record, str
     add_member(out, "action", record->action);
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
     (void)files_undo_print(out, &record->undo);
+}
+
+static void print_group(const struct file_group *group, struct buf *out)
+{
+    (void)buf_add_c(out, ",\"group\":[");
+    for (size_t i = 0; i < group->count; i++) {
+        (void)buf_add_c(out, i > 0 ? "," : "");
+        print_members(&group->items[i].record, out);
+        (void)buf_printf(out, ",\"saves\":%s}", group->items[i].saves ? "true" : "false");
+    }
+    (void)buf_add_char(out, ']');
+}
+
+static int print_record(struct call *call, const struct file_record *record, struct buf *out)
+{
+    print_members(record, out);
+    if (record->group != NULL) {
+        print_group(record->group, out);
+    }
     int rc = files_intent_add_idempotency(call, record, out);
     if (rc != NG_OK) {
         return rc;
@@ -91,32 +111,84 @@ static int print_record(struct call *call, const struct file_record *record, str
     return buf_add_char(out, '}');
 }
 
+static int fail_damaged(struct call *call)
+{
+    return call_fail(call, NG_EINTERNAL, "The record of an unfinished save is damaged.");
+}
+
+/* The members of a change, of an intent or of a file in a group. Takes its text from *rest. */
+static int parse_members(struct call *call, const struct ng_value *value, struct ng_str *rest,
+                         struct file_record *ret)
+{
+    int64_t kind = 0;
+    memset(ret, 0, sizeof(*ret));
+    if (json_integer(json_get(value, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
+        kind > FILE_CHANGE_UNDO_DELETE ||
+        files_undo_parse(json_get(value, "undo"), rest, &ret->undo) != NG_OK) {
+        return fail_damaged(call);
+    }
+    ret->kind = (enum file_change)kind;
+    ret->intents = files_intent_space(call);
+    ret->op = json_get_text(value, "op");
+    ret->real = json_get_text(value, "real");
+    ret->space = json_get_text(value, "space");
+    ret->to = json_get_text(value, "to");
+    ret->to_space = json_get_text(value, "to_space");
+    /* Copies, because these are used as C strings. */
+    ret->collection = arena_copy(&call->arena, json_get_text(value, "collection"));
+    ret->action = arena_copy(&call->arena, json_get_text(value, "action"));
+    ret->undoable = json_is(json_get(value, "undoable"), NG_TYPE_TRUE);
+    /* A text that does not fit was not written by this program; it becomes "". */
+    (void)files_member_chars(value, "before", sizeof(ret->before), ret->before);
+    (void)files_member_chars(value, "after", sizeof(ret->after), ret->after);
+    (void)files_member_chars(value, "mark", sizeof(ret->mark), ret->mark);
+    return NG_OK;
+}
+
+static int parse_group(struct call *call, const struct ng_value *items, struct ng_str *rest,
+                       struct file_record *record)
+{
+    struct arena *arena = &call->arena;
+    struct file_group *group = arena_zalloc(arena, sizeof(*group));
+    size_t room = 0;
+    for (const struct ng_value *item = items->first; item != NULL; item = item->next) {
+        room++;
+    }
+    if (group != NULL) {
+        group->items = arena_zalloc(arena, room * sizeof(*group->items));
+    }
+    if (group == NULL || group->items == NULL) {
+        return call_no_memory(call);
+    }
+    record->group = group;
+    int rc = NG_OK;
+    for (const struct ng_value *value = items->first; value != NULL && rc == NG_OK;
+         value = value->next) {
+        struct file_group_item *item = &group->items[group->count++];
+        rc = parse_members(call, value, rest, &item->record);
+        item->record.move = record;
+        item->saves = json_is(json_get(value, "saves"), NG_TYPE_TRUE);
+    }
+    files_group_self(group, record);
+    return rc;
+}
+
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret)
 {
     const struct ng_value *root = NULL;
-    int64_t kind = 0;
-    memset(ret, 0, sizeof(*ret));
     struct ng_str rest = files_or_empty(text);
-    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, NULL) != NG_OK ||
-        json_integer(json_get(root, "kind"), &kind) != NG_OK || kind < FILE_CHANGE_EDIT ||
-        kind > FILE_CHANGE_UNDO_MOVE ||
-        files_undo_parse(json_get(root, "undo"), &rest, &ret->undo) != NG_OK) {
-        return call_fail(call, NG_EINTERNAL, "The record of an unfinished save is damaged.");
+    memset(ret, 0, sizeof(*ret));
+    if (json_parse(&call->arena, json, JSON_DEPTH_DEFAULT, &root, NULL) != NG_OK) {
+        return fail_damaged(call);
     }
-    ret->kind = (enum file_change)kind;
-    ret->intents = files_intent_space(call);
-    ret->op = json_get_text(root, "op");
-    ret->real = json_get_text(root, "real");
-    ret->space = json_get_text(root, "space");
-    ret->to = json_get_text(root, "to");
-    ret->to_space = json_get_text(root, "to_space");
-    /* Copies, because these are used as C strings. */
-    ret->collection = arena_copy(&call->arena, json_get_text(root, "collection"));
-    ret->action = arena_copy(&call->arena, json_get_text(root, "action"));
+    int rc = parse_members(call, root, &rest, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
     ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
-    ret->undoable = json_is(json_get(root, "undoable"), NG_TYPE_TRUE) && !ret->happened;
+    ret->undoable = ret->undoable && !ret->happened;
     ret->answer.size = sizeof(ret->answer);
     ret->answer.scope = json_get_text(root, "scope");
     ret->answer.body_hash = json_get_text(root, "body_hash");
@@ -124,11 +196,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     ret->has_answer = ret->answer.scope.len > 0 &&
                       json_integer(json_get(root, "time"), &ret->answer.time_ms) == NG_OK &&
                       json_integer(json_get(root, "expires"), &ret->answer.expires_ms) == NG_OK;
-    /* A text that does not fit was not written by this program; it becomes "". */
-    (void)files_member_chars(root, "before", sizeof(ret->before), ret->before);
-    (void)files_member_chars(root, "after", sizeof(ret->after), ret->after);
-    (void)files_member_chars(root, "mark", sizeof(ret->mark), ret->mark);
-    return NG_OK;
+    const struct ng_value *items = json_get(root, "group");
+    return items != NULL ? parse_group(call, items, &rest, ret) : NG_OK;
 }
 
 /* ---- the intent */
@@ -161,7 +230,16 @@ static int intent_write(struct call *call, const struct ng_doc *present, struct 
     if (rc != NG_OK) {
         return rc;
     }
-    return store_draft_text(next, &record->undo.inserted, 1);
+    size_t count = record->group != NULL ? record->group->count : 0;
+    struct ng_str *texts = arena_alloc(&call->arena, (count + 1) * sizeof(*texts));
+    if (texts == NULL) {
+        return call_no_memory(call);
+    }
+    texts[0] = record->undo.inserted;
+    for (size_t i = 0; i < count; i++) {
+        texts[i + 1] = record->group->items[i].record.undo.inserted;
+    }
+    return store_draft_text(next, texts, count + 1);
 }
 
 static int intent_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
@@ -303,10 +381,14 @@ static bool within_space(const struct file_record *record)
 static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                     void *user)
 {
-    const struct file_record *record = user;
+    struct file_record *record = user;
     struct call *self = call_of(call);
     if (record->sealed != NULL) {
         self->staged = *record->sealed; /* a retry by the store has reset it */
+    }
+    if (record->move != NULL) {
+        /* Its other documents are in this transaction, too. */
+        record->completed = same_op(self, present, record->op);
     }
     if (record->completed || same_op(self, present, record->op)) {
         return NG_OK;
@@ -322,11 +404,17 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     if (json.data == NULL) {
         return call_no_memory(self);
     }
+    bool from = files_record_moves(record) && within_space(record);
     struct buf data;
     buf_init(&data, FILES_JSON_MAX);
-    (void)buf_printf(&data, "{\"revision\":\"%s\"", record->after);
-    if (files_record_moves(record) && within_space(record)) {
-        add_member(&data, "from", record->real);
+    (void)buf_add_char(&data, '{');
+    if (record->after[0] !=
+        '\0') { /* unknown for a file in a moved folder, none for a folder */
+        (void)buf_printf(&data, "\"revision\":\"%s\"%s", record->after, from ? "," : "");
+    }
+    if (from) {
+        (void)buf_add_c(&data, "\"from\":");
+        (void)buf_add_json(&data, record->real);
     }
     (void)buf_add_char(&data, '}');
     int rc = data.rc == NG_OK ? store_draft_json(next, json) : call_no_memory(self);
@@ -359,17 +447,11 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
     return rc;
 }
 
-static bool on_top(const struct file_history *history, struct ng_str op)
+/* A group that is recovered late: its files may have newer steps. */
+static bool is_older(const struct file_history *history, const struct file_record *record)
 {
-    return history->count > 0 && str_equal(history->items[history->count - 1].op, op);
-}
-
-/* Removes the step that this undo has reverted. */
-static void pop(struct file_history *history, const struct file_record *record)
-{
-    if (on_top(history, record->undo.op)) {
-        history->count--;
-    }
+    return record->move != NULL && history->count > 0 &&
+           history->items[history->count - 1].time_ms > record->undo.time_ms;
 }
 
 /* before: the steps that are stored. */
@@ -392,18 +474,20 @@ static int history_fn(struct ng_call *call, const struct ng_doc *present, struct
         return rc;
     }
     size_t before = history.count;
-    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE;
-    if (adds && on_top(&history, record->op)) {
+    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE ||
+                record->kind == FILE_CHANGE_DELETE;
+    if (adds && (files_history_on_top(&history, record->op) || is_older(&history, record))) {
         return NG_OK;
     }
-    if (record->kind == FILE_CHANGE_UNDO_EDIT) {
-        pop(&history, record);
+    if (record->kind == FILE_CHANGE_UNDO_EDIT || record->kind == FILE_CHANGE_UNDO_DELETE) {
+        files_history_pop(&history, record->undo.op);
         if (history.count == before) {
             return NG_OK;
         }
-    } else if (record->kind != FILE_CHANGE_EDIT) {
-        history.count =
-            0; /* it belonged to an older file of this name, or to one that is gone */
+    } else if (record->kind == FILE_CHANGE_UNDO_CREATE) {
+        files_history_pop(&history, record->undo.op);
+    } else if (record->kind == FILE_CHANGE_CREATE && !files_history_has_removal(&history)) {
+        history.count = 0; /* it belonged to an older file of this name */
     }
     if (adds) {
         files_history_push(&history, &record->undo);
@@ -430,15 +514,19 @@ static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
     struct file_record *record = user;
     struct file_history history;
     int rc = files_history_read(call_of(call), present, &history);
-    if (rc != NG_OK || record->completed || on_top(&history, record->op)) {
+    if (rc != NG_OK || record->completed || files_history_on_top(&history, record->op)) {
         return rc;
+    }
+    if (record->move != NULL && record->carried.count == 0 &&
+        record->kind != FILE_CHANGE_MOVE) {
+        return NG_OK; /* a former attempt has carried it */
     }
     size_t before = history.count;
     history = record->carried;
-    if (record->kind == FILE_CHANGE_MOVE) {
+    if (record->kind == FILE_CHANGE_MOVE && record->undo.op.len > 0) {
         files_history_push(&history, &record->undo);
     } else {
-        pop(&history, record);
+        files_history_pop(&history, record->undo.op);
     }
     return history_store(call_of(call), &history, before, next);
 }
@@ -454,13 +542,13 @@ static const char *event_action(const struct file_record *record)
     if (files_record_removes(record)) {
         return "deleted";
     }
-    if (record->kind == FILE_CHANGE_CREATE) {
+    if (record->kind == FILE_CHANGE_CREATE || record->kind == FILE_CHANGE_UNDO_DELETE) {
         return "created";
     }
     return "updated";
 }
 
-size_t files_completion_changes(struct file_record *record, struct ng_change *changes)
+size_t files_effect_changes(struct file_record *record, struct ng_change *changes)
 {
     const char *events = FILES_EVENTS;
     if (record->collection.len > 0) {
@@ -473,8 +561,7 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
         space = record->to_space;
         now = record->to;
     }
-    /* First: its function tells the others whether they are due. */
-    size_t count = files_intent_drop(record, changes);
+    size_t count = 0;
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */
@@ -489,4 +576,11 @@ size_t files_completion_changes(struct file_record *record, struct ng_change *ch
         set_change(&changes[count++], FILES_HISTORY, space, now, history_fn, record);
     }
     return count;
+}
+
+size_t files_completion_changes(struct file_record *record, struct ng_change *changes)
+{
+    /* First: its function tells the others whether they are due. */
+    size_t count = files_intent_drop(record, changes);
+    return count + files_effect_changes(record, changes + count);
 }

@@ -50,12 +50,25 @@ static void op_unlock(struct file_op *op)
     }
 }
 
+/* The paths of this change that may have an intent. */
+static const struct ng_str *op_names(const struct file_op *op, size_t *ret_count)
+{
+    *ret_count = op->lock_count;
+    if (op->grouping == NULL) {
+        return op->lock_names;
+    }
+    *ret_count = NG_COUNT(op->lock_pair);
+    return op->lock_pair; /* source and destination */
+}
+
 /* Runs the present step. FILES_WAITING: another thread owns the op by now. */
 static int op_drive(struct file_op *op)
 {
     int rc = op->step(op);
     if (rc < NG_OK && op->step != op_abandoned) {
-        rc = files_replay_end(op->files, op->call, op->lock_names, op->lock_count, rc);
+        size_t count = 0;
+        const struct ng_str *names = op_names(op, &count);
+        rc = files_replay_end(op->files, op->call, names, count, rc);
     }
     if (rc != FILES_WAITING && rc != NG_PENDING) {
         if (op->stage == FILE_OP_SAVED) {
@@ -98,6 +111,7 @@ int files_op_new(struct files *files, struct call *call, enum file_change kind,
     op->call = call;
     op->fd = -1;
     op->temp = -1;
+    op->lock_names = op->lock_pair;
     *ret = op;
     return files_record_init(call, &op->record, kind);
 }
@@ -106,6 +120,10 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
                    int (*locked)(struct file_op *op))
 {
     const struct ng_host *host = op->call->pub.host;
+    /* An unfinished move may concern this file, under the path of another one. */
+    if (files_recover_rest(op->files, op->call) != NG_OK) {
+        call_reset_result(op->call);
+    }
     op->step = op->begin = begin;
     op->locked = locked;
     int rc = op_drive(op);
@@ -177,9 +195,10 @@ int files_op_lock(struct file_op *op)
         op->locks_held++;
     }
     bool answered = false;
+    size_t count = 0;
+    const struct ng_str *names = op_names(op, &count);
     op->step = op->locked;
-    int rc =
-        files_replay_recover(op->files, op->call, op->lock_names, op->lock_count, &answered);
+    int rc = files_replay_recover(op->files, op->call, names, count, &answered);
     if (rc != NG_OK || answered) {
         return rc;
     }
@@ -317,7 +336,9 @@ static int op_after_intent(struct file_op *op)
     int rc = files_check_cancelled(op->call);
     if (rc == NG_OK) {
         struct result before = op->call->staged;
-        rc = files_replay_check(op->files, op->call, op->lock_names, op->lock_count, &answered);
+        size_t count = 0;
+        const struct ng_str *names = op_names(op, &count);
+        rc = files_replay_check(op->files, op->call, names, count, &answered);
         if (rc == NG_OK && !answered) {
             op->call->staged = before;
         }
@@ -438,9 +459,18 @@ static int op_record(struct file_op *op, const char *revision)
         call->staged.revision_kind = REVISION_TEXT;
         call->staged.revision_text = ng_str_of(revision);
     }
+    struct ng_change *changes = op->changes;
+    size_t count = 0;
     int rc = op_seal(op);
-    size_t count = files_completion_changes(&op->record, op->changes);
-    return rc != NG_OK ? rc : store_change(op->files->store, call, op->changes, count);
+    if (rc == NG_OK && op->record.group != NULL) {
+        rc = files_group_complete(op->files, call, &op->record, &changes, &count);
+        call->staged = rc == NG_OK ? op->kept : call->staged;
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    count += files_completion_changes(&op->record, changes + count);
+    return store_change(op->files->store, call, changes, count);
 }
 
 /* False if the folder of the root was replaced meanwhile: the file was saved elsewhere. */
@@ -482,7 +512,13 @@ static int op_save(struct file_op *op)
 {
     enum file_saved saved = FILE_SAVED;
     int rc = NG_OK;
-    if (files_record_removes(&op->record)) {
+    if (op->record.group != NULL) {
+        rc = files_group_save(op, &saved);
+    } else if (op->record.kind == FILE_CHANGE_DELETE && op->present.type == NG_FILE_DIRECTORY) {
+        rc = files_remove_folder(op, &saved);
+    } else if (op->record.kind == FILE_CHANGE_UNDO_DELETE && op->record.after[0] == '\0') {
+        rc = files_make_folder(op, &saved);
+    } else if (files_record_removes(&op->record)) {
         rc = files_remove(op, &op->place, &saved);
     } else if (files_record_moves(&op->record)) {
         rc = files_rename(op, &saved);

@@ -133,9 +133,8 @@ static void recovery_close(struct recovery *recovery, int rc)
     files_place_done(&recovery->place);
 }
 
-/* *ret_done: the save took place. */
-static int recover_one_place(struct files *files, struct call *call,
-                             const struct file_record *record, bool *ret_done)
+int files_recover_place(struct files *files, struct call *call,
+                        const struct file_record *record, bool *ret_done)
 {
     struct recovery recovery;
     int rc = recovery_open(files, call, record, record->real, &recovery);
@@ -145,7 +144,11 @@ static int recover_one_place(struct files *files, struct call *call,
     if (rc == NG_OK) {
         *ret_done = recovery.now[0] != '\0' && strcmp(recovery.now, record->after) == 0;
         if (files_record_removes(record)) {
-            *ret_done = !recovery.place.exists;
+            /* Its content was moved out; what is there now is a later file. */
+            bool out = record->before[0] != '\0' && strcmp(recovery.temp, record->before) == 0;
+            *ret_done = !recovery.place.exists || out;
+        } else if (record->after[0] == '\0') { /* the removal of a folder was undone */
+            *ret_done = recovery.place.exists;
         }
         if (!is_foreign(&recovery)) {
             *ret_done = *ret_done || record->happened;
@@ -222,7 +225,8 @@ static int recover_write(struct files *files, struct call *call,
 /* Replaces a message that may reveal the other path of a move between spaces. */
 static void hide_other_path(struct call *call, const struct file_record *record, int rc)
 {
-    if (record->to.len == 0 || str_equal(record->space, record->to_space)) {
+    if (record->to.len == 0 ||
+        (str_equal(record->space, record->to_space) && record->group == NULL)) {
         return;
     }
     log_write(NG_LOG_WARNING, "files", "an unfinished move is in the way: %.*s",
@@ -237,17 +241,20 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
                   struct ng_str json, struct ng_str text)
 {
     struct file_record record;
-    struct ng_change changes[FILES_CHANGES_MAX];
+    struct ng_change own[FILES_CHANGES_MAX];
+    struct ng_change *changes = own;
     bool done = false;
     int rc = files_record_parse(call, json, text, &record);
     if (rc != NG_OK) {
         return rc;
     }
     record.intents = space;
-    if (record.to.len > 0) {
+    if (record.group != NULL) {
+        rc = files_group_recover(files, call, &record, &done);
+    } else if (record.to.len > 0) {
         rc = recover_move(files, call, &record, &done);
     } else {
-        rc = recover_one_place(files, call, &record, &done);
+        rc = files_recover_place(files, call, &record, &done);
     }
     if (rc != NG_OK) {
         hide_other_path(call, &record, rc);
@@ -255,10 +262,18 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
     }
     const struct ng_answer *answer = NULL;
     const char *outcome = "it had not taken place";
-    size_t count = files_intent_drop(&record, changes);
+    size_t count = 0;
+    if (done && record.group != NULL) {
+        rc = files_group_complete(files, call, &record, &changes, &count);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
     if (done) {
-        count = files_completion_changes(&record, changes);
+        count += files_completion_changes(&record, changes + count);
         outcome = "it had taken place";
+    } else {
+        count = files_intent_drop(&record, changes);
     }
     if (done && record.has_answer) {
         answer = &record.answer;

@@ -147,7 +147,7 @@ static int built_on_row(void *user, const struct ng_doc *row)
         call->staged = before;
         return 0;
     }
-    if (!there.happened && strcmp(there.after, search->before) == 0) {
+    if (!there.happened && there.group == NULL && strcmp(there.after, search->before) == 0) {
         record->marks[record->mark_count++] =
             (struct file_built_on){space, search->real, search->before};
         search->count++;

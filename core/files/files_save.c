@@ -161,7 +161,7 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
 {
     struct call *call = op->call;
     mode_t mode = S_IRUSR | S_IWUSR;
-    if (!op->keep_mode) {
+    if (!op->keep_mode && op->mode == 0) {
         mode |= S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH; /* the umask applies */
     }
     op->temp = openat(place->dir, writing.data,
@@ -174,6 +174,9 @@ static int write_temp(struct file_op *op, struct file_place *place, struct ng_st
                       : write_all(call, place->path, op->temp, op->next);
     if (rc == NG_OK && op->put == FILE_PUT_RENAME) {
         rc = keep_owner_and_mode(op, place->path, op->temp);
+    }
+    if (rc == NG_OK && op->mode != 0 && fchmod(op->temp, op->mode & 07777U) != 0) {
+        rc = files_fail_os(call, errno, "save", place->path);
     }
     struct stat st;
     if (rc == NG_OK && (fsync(op->temp) != 0 || fstat(op->temp, &st) != 0 ||
@@ -415,10 +418,10 @@ int files_save(struct file_op *op, struct file_place *place, enum file_saved *re
 
 /* ---- removing and moving */
 
-static int fail_rename(struct file_op *op, int error, const char *what,
-                       const struct file_place *place)
+int files_fail_rename(struct file_op *op, int error, const char *what,
+                      const struct file_place *place)
 {
-    if (error == EBUSY || error == EACCES || error == EPERM || error == EROFS) {
+    if (files_is_refusal(error)) {
         files_op_enter(op,
                        FILE_OP_INTENDED); /* the system has refused it: nothing was renamed */
     }
@@ -445,7 +448,7 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
             *ret = FILE_AGAIN;
             return NG_OK;
         }
-        return fail_rename(op, errno, "remove", place);
+        return files_fail_rename(op, errno, "remove", place);
     }
     if (!files_is_as_read(op, place->dir, temp.data)) {
         *ret = FILE_AGAIN;
@@ -462,87 +465,61 @@ int files_remove(struct file_op *op, struct file_place *place, enum file_saved *
     return NG_OK;
 }
 
-/* Removes the copy of a failed move, unless another program has changed it. Does not read the
- * file: the call may be cancelled. */
-static void drop_copy(struct file_op *op)
+int files_remove_folder(struct file_op *op, enum file_saved *ret)
 {
-    struct file_identity named;
-    struct stat ours;
-    if (files_identify(op->target.dir, op->target.name.data, &named) &&
-        fstat(op->temp, &ours) == 0 && files_same(named, files_identity(&ours)) &&
-        ours.st_mtim.tv_sec == op->written.tv_sec &&
-        ours.st_mtim.tv_nsec == op->written.tv_nsec) {
-        (void)unlinkat(op->target.dir, op->target.name.data, 0);
-    }
-}
-
-/* Moves to another file system: copies, then removes the source. */
-static int move_across(struct file_op *op, enum file_saved *ret)
-{
-    enum file_saved removed = FILE_SAVED;
-    op->copy = true;
-    op->keep_mode = true;
-    op->keep_owner = true;
-    int rc = files_save(op, &op->target, ret);
-    op->copy = false;
-    if (rc != NG_OK || *ret == FILE_AGAIN) {
-        return rc;
-    }
-    rc = files_remove(op, &op->place, &removed);
-    /* If the source is removed, the copy is the only file left: keep it after any failure. */
-    struct file_identity old;
-    if ((rc != NG_OK && files_identify(op->place.dir, op->place.name.data, &old)) ||
-        removed == FILE_AGAIN) {
-        drop_copy(op);
-    }
-    *ret = removed;
-    return rc;
-}
-
-/* Names the folder that is not writable. */
-static int fail_move(struct file_op *op, int error)
-{
-    bool from = error == EBUSY || faccessat(op->place.dir, ".", W_OK, AT_EACCESS) != 0;
-    return fail_rename(op, error, "move", from ? &op->place : &op->target);
-}
-
-int files_rename(struct file_op *op, enum file_saved *ret)
-{
-    struct call *call = op->call;
+    struct file_place *place = &op->place;
     *ret = FILE_SAVED;
-    int rc = files_make_parents(call, &op->target);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (!files_is_as_read(op, op->place.dir, op->place.name.data)) {
-        *ret = FILE_AGAIN;
-        return NG_OK;
+    if (str_is(place->name, ".")) {
+        return call_fail(op->call, NG_EINVAL,
+                         "%.*s is a root of the gateway and cannot be removed. Take it out of "
+                         "`roots` instead.",
+                         (int)place->path.len, place->path.data);
     }
     files_op_enter(op, FILE_OP_SAVED);
-    if (files_rename_new(op->place.dir, op->place.name.data, op->target.dir,
-                         op->target.name.data) != 0) {
-        if (errno == EXDEV) {
-            return move_across(op, ret);
-        }
-        if (errno == EEXIST || errno == ENOENT) {
+    if (unlinkat(place->dir, place->name.data, AT_REMOVEDIR) != 0) {
+        int error = errno;
+        if (files_is_refusal(error)) {
             files_op_enter(op, FILE_OP_INTENDED);
+        }
+        if (error == ENOENT || error == ENOTDIR) {
             *ret = FILE_AGAIN;
             return NG_OK;
         }
-        return fail_move(op, errno);
-    }
-    if (!files_is_as_read(op, op->target.dir, op->target.name.data)) {
-        *ret = FILE_AGAIN; /* moved back, then checked again */
-        if (files_rename_new(op->target.dir, op->target.name.data, op->place.dir,
-                             op->place.name.data) != 0) {
-            return files_fail_os(call, errno, "move", op->place.path);
+        if (error == ENOTEMPTY || error == EEXIST) {
+            return call_fail(op->call, NG_EFAILED,
+                             "The folder %.*s is not empty. Delete what is in it first.",
+                             (int)place->path.len, place->path.data);
         }
-        files_op_enter(op, FILE_OP_INTENDED);
-        return NG_OK;
+        return files_fail_name(op->call, error, "remove", place, "");
     }
-    if (files_sync_folder(op->target.dir, op->fd) != 0 ||
-        files_sync_folder(op->place.dir, op->fd) != 0) {
-        return files_fail_os(call, errno, "move", op->place.path);
+    if (files_sync_folder(place->dir, -1) != 0) {
+        return files_fail_os(op->call, errno, "remove", place->path);
+    }
+    return NG_OK;
+}
+
+int files_make_folder(struct file_op *op, enum file_saved *ret)
+{
+    struct file_place *place = &op->place;
+    *ret = FILE_SAVED;
+    int rc = files_make_parents(op->call, place);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    files_op_enter(op, FILE_OP_SAVED);
+    if (mkdirat(place->dir, place->name.data, op->mode & 0777U) != 0) {
+        int error = errno;
+        if (files_is_refusal(error)) {
+            files_op_enter(op, FILE_OP_INTENDED);
+        }
+        if (error == EEXIST) {
+            *ret = FILE_AGAIN;
+            return NG_OK;
+        }
+        return files_fail_name(op->call, error, "create", place, "");
+    }
+    if (files_sync_folder(place->dir, -1) != 0) {
+        return files_fail_os(op->call, errno, "create", place->path);
     }
     return NG_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * files_state.h - internal interfaces of the file service. Included by files_*.c only.
+ * files_state.h - changes of files: internal interfaces of the file service. Included by
+ * files_*.c only.
  *
  * A change is a struct file_op: it resolves the path, waits for the file's lock, reads, commits
  * a write intent, saves the file, and commits history, event and the removal of the intent in
@@ -10,45 +11,20 @@
 #ifndef NOTEGATE_CORE_FILES_STATE_H
 #define NOTEGATE_CORE_FILES_STATE_H
 
-#include <dirent.h>
-#include <stdatomic.h>
-#include <sys/stat.h>
-
-#include "core/base/arena.h"
 #include "core/base/buf.h"
-#include "core/base/lock.h"
 #include "core/call/pool.h"
 #include "core/store/store.h"
-#include "files.h"
+#include "files_place.h"
 
-#define FILES_HASH_SIZE 33 /* 32 hex digits and a NUL; "" = there is no file */
-#define FILES_MARK_SIZE 64 /* of files_mark(), with its NUL */
-#define FILES_TEMP_PREFIX ".notegate-"
-#define FILES_TEMP_WRITING ".new"   /* suffix while it is written */
-#define FILES_TEMP_COMPLETE ".tmp"  /* suffix once it is durable */
-#define FILES_TEMP_OLD ".old"       /* suffix of the old content, while a file is overwritten */
-#define FILES_BLOCK ((size_t)65536) /* bytes of one read */
-#define FILES_PATH_MAX 4096         /* the kernel's own limit */
-#define FILES_RETRIES_MAX 60        /* after saves of other programs; bounds the memory, too */
-#define FILES_LOCK_WAIT_MS 10000    /* wait for the flock of another process */
-#define FILES_WAITERS_MAX 4096      /* calls that wait for one file */
-#define FILES_LOCK_BUCKETS 256
+#define FILES_RETRIES_MAX 60     /* after saves of other programs; bounds the memory, too */
+#define FILES_LOCK_WAIT_MS 10000 /* wait for the flock of another process */
+#define FILES_WAITERS_MAX 4096   /* calls that wait for one file */
 /* Undo text of one file; a change that alone needs more cannot be undone. */
-#define FILES_UNDO_BYTES_MAX ((size_t)12 * 1024 * 1024)
+#define FILES_UNDO_BYTES_MAX NG_FILE_UNDO_BYTES
 /* Largest JSON of an intent or a history; it contains paths. */
 #define FILES_JSON_MAX ((size_t)32 * 1024 * 1024)
 /* Longest reply that an intent keeps for its idempotency key. */
 #define FILES_REPLY_MAX ((size_t)4 * 1024 * 1024)
-/* Contents of files kept in memory: of one file, of all, and their number. A smaller file is
- * hashed in about the time that a look-up takes. */
-#define FILES_KEPT_LEAST ((size_t)64 * 1024)
-#define FILES_KEPT_LARGEST ((size_t)4 * 1024 * 1024)
-#define FILES_KEPT_BYTES ((size_t)16 * 1024 * 1024)
-#define FILES_KEPT_MAX 64
-/* Bytes between two states of the hash of a kept content, and their number. */
-#define FILES_MARK_BYTES ((size_t)128 * 1024)
-#define FILES_MARKS (FILES_KEPT_LARGEST / FILES_MARK_BYTES)
-
 #define FILES_HISTORY "file_history"
 #define FILES_INTENTS "file_intents"
 #define FILES_INTENT_SPACE "shared"
@@ -57,247 +33,6 @@
 
 /* Result of a step that continues later; the caller must not touch the op any more. */
 #define FILES_WAITING 2
-
-/* ---- files of the gateway itself: files_holes.c */
-
-/* A file or folder, whatever its names are. */
-struct file_identity {
-    dev_t dev;
-    ino_t ino;
-};
-
-static inline struct file_identity files_identity(const struct stat *st)
-{
-    return (struct file_identity){st->st_dev, st->st_ino};
-}
-
-static inline bool files_same(struct file_identity a, struct file_identity b)
-{
-    return a.dev == b.dev && a.ino == b.ino;
-}
-
-/* The identity of `name` in `dir` ("": of `dir` itself); follows no link. False: errno. */
-bool files_identify(int dir, const char *name, struct file_identity *ret);
-/* Closes *fd if it is open, and makes it -1. Leaves errno as it is. */
-void files_close_fd(int *fd);
-
-#define FILES_HOLES_FILES 2
-
-struct file_hole {
-    char *path; /* absolute; NULL: none */
-    const char *what;
-};
-
-struct file_holes {
-    atomic_int refs;
-    char *data_dir;
-    int fd; /* the data directory, O_PATH; -1: none */
-    struct file_identity identity;
-    struct file_hole files[FILES_HOLES_FILES];
-};
-
-struct file_root;
-
-int files_holes_new(struct call *call, const struct files_own *own, struct file_holes **ret);
-struct file_holes *files_holes_ref(struct file_holes *holes);
-void files_holes_unref(struct file_holes *holes); /* NULL is a no-op */
-/* True if `name` in `dir` ("": `dir` itself), with this stat, is a file of the gateway under
- * any name. The plugin's own folder in the data directory is none for `plugin`. */
-bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
-                   const char *name, const struct stat *st);
-int files_fail_hole(struct call *call, struct ng_str path);
-/* NG_EINVAL: the root is, contains or lies in a file of the gateway. */
-int files_check_root(struct call *call, const struct file_holes *holes,
-                     const struct file_root *root);
-
-/* ---- roots and paths: files.c, files_root.c, files_path.c */
-
-struct file_root {
-    char *path;  /* as configured */
-    char *real;  /* links resolved */
-    char *space; /* the space that the files belong to */
-    int fd;      /* O_PATH */
-    struct file_identity identity;
-    /* Of a plugin's folder: only calls of that plugin use it as a root. NULL: for all calls. */
-    const struct plugin *owner;
-};
-
-/* A folder that a plugin added; it is added again when the roots change. */
-struct file_folder {
-    char *text;
-    const struct plugin *owner;
-};
-
-struct file_roots {
-    atomic_int refs;
-    size_t count;
-    struct file_root *items;
-    struct file_holes *holes;
-};
-
-struct file_lock;
-struct file_kept;
-
-/* Contents of files that were read or saved lately: files_kept.c. */
-struct files_kept {
-    struct lock lock;
-    struct file_kept *items[FILES_KEPT_MAX]; /* most recently used first */
-    size_t count, bytes;
-    uint64_t hits, misses;
-};
-
-struct files {
-    struct store *store;
-    atomic_bool unrecovered; /* intents wait for files_recover_rest() */
-    struct lock roots_lock;
-    struct file_roots *roots;
-    struct file_folder *folders; /* only the thread that changes roots uses them */
-    size_t folder_count;
-    struct lock locks_lock;
-    struct file_lock *locks[FILES_LOCK_BUCKETS];
-    struct files_kept kept;
-};
-
-struct file_roots *files_roots_ref(struct files *files);
-void files_roots_unref(struct file_roots *roots);
-/* An empty table for `room` roots. NULL: the call has failed. */
-struct file_roots *files_roots_new(struct call *call, size_t room, struct file_holes *holes);
-/* Compare and swap: `fresh` replaces the roots for the next calls if they still are `expected`
- * (NULL: always). Takes ownership of `fresh`. */
-void files_roots_publish(struct files *files, const struct file_roots *expected,
-                         struct file_roots *fresh);
-/* owner: the plugin that the folder belongs to, or NULL. NG_ENOTFOUND: it does not exist. The
- * caller passes `root` to files_root_done() after success and after failure. */
-int files_open_root(struct call *call, const struct file_holes *holes, struct ng_str text,
-                    const struct plugin *owner, struct file_root *root);
-void files_root_done(struct file_root *root);
-/* Makes a relative root absolute, from the working directory of the process. */
-int files_absolute_root(struct call *call, struct file_root *root);
-/* True if its path still leads to the open folder. */
-bool files_root_is_current(const struct file_root *root);
-/* Opens the root `stale` of `old` again for later calls. NG_EUNAVAILABLE: its folder does not
- * exist. */
-int files_roots_reopen(struct files *files, struct call *call, struct file_roots *old,
-                       const struct file_root *stale);
-/* True if the caller has access to the space of the root. */
-bool files_root_visible(struct call *call, const struct file_root *root);
-/* True if path resolution stops at this root. A folder of another plugin is ignored, so that
- * the root around it decides; but a caller without access to its space is refused there. */
-bool files_root_counts(struct call *call, const struct file_root *root);
-
-/* A resolved path. Texts are call memory and end in NUL. */
-struct file_place {
-    struct file_roots *roots;
-    const struct file_root *root;
-    struct ng_str path;    /* as the caller gave it */
-    struct ng_str real;    /* links resolved: the file's identity */
-    struct ng_str missing; /* folders between `dir` and `name` that do not exist */
-    struct ng_str name;    /* in its folder; "." for a root itself */
-    int dir;               /* O_PATH, the deepest folder that exists */
-    bool dangling;         /* the path itself is a link to nothing */
-    bool below_file;       /* a part before the last is no folder */
-    bool exists;
-    struct stat st;
-};
-
-/* NG_OK also if the file does not exist. NG_EOUTSIDE, NG_EINVAL, NG_EFAILED, NG_EFORBIDDEN. */
-int files_resolve(struct files *files, struct call *call, struct ng_str path,
-                  struct file_place *ret);
-/* The same for a path that the service recorded, without access checks. */
-int files_resolve_any(struct files *files, struct call *call, struct ng_str path,
-                      struct file_place *ret);
-void files_place_done(struct file_place *place);
-enum ng_file_type files_place_type(const struct file_place *place);
-/* openat2() below `dir`; follows no links. -1 with errno. */
-int files_open_beneath(int dir, const char *path, int flags);
-/* Creates the missing folders of the place and moves place->dir there. */
-int files_make_parents(struct call *call, struct file_place *place);
-/* fsync of the folder `dir` (O_PATH); `file`: an open file on the same disk, or -1. */
-int files_sync_folder(int dir, int file);
-/* fdopendir(); takes ownership of `fd`, also if it is -1 or fails. NULL: errno. */
-DIR *files_open_stream(int fd);
-
-/* ---- errors: files_error.c */
-
-/* Maps an errno to one sentence: the action that failed (`what`: "read"), the file, and a way
- * out. */
-int files_fail_os(struct call *call, int error, const char *what, struct ng_str path);
-/* The same for a step that makes or removes a name: names the folder if that is not writable.
- * fact: what belongs before it, or "". */
-int files_fail_name(struct call *call, int error, const char *what,
-                    const struct file_place *place, const char *fact);
-int files_fail_missing(struct call *call, struct ng_str path);
-/* code: of the tool; 0: NG_ECONFLICT. */
-int files_fail_exists(struct call *call, struct ng_str path, int code, const char *command);
-int files_fail_type(struct call *call, const struct file_place *place);
-int files_fail_size(struct call *call, uint64_t bytes, uint64_t max);
-int files_fail_revision(struct call *call, struct ng_str path, const char *current);
-
-/* ---- reading: files_read.c */
-
-/* Opens a regular file; never blocks on a FIFO or device. write: for reading and writing. */
-int files_open_regular(struct call *call, struct file_place *place, bool write, int *ret_fd);
-void files_hash(struct ng_str data, char hash[FILES_HASH_SIZE]);
-/* The hash of an open file, read from its beginning. */
-int files_hash_fd(struct call *call, struct ng_str path, int fd, char hash[FILES_HASH_SIZE]);
-/* Hash of `name` in `dir`; "" if it does not exist. NG_EFAILED: not a regular file. */
-int files_hash_at(struct call *call, int dir, const char *name, char hash[FILES_HASH_SIZE]);
-/* The whole file into call memory. */
-int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes,
-               struct ng_str *ret_data);
-/* Reads at most `room` bytes from the beginning. */
-int files_fill(struct call *call, struct ng_str path, int fd, char *data, size_t room,
-               size_t *ret_len);
-/* True if the open file has this content. Allocates nothing. */
-bool files_has_content(int fd, struct ng_str expected);
-/* Identifies one file, also against another one with the same name and content. */
-void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE]);
-void files_describe(const struct file_place *place, struct ng_file *ret);
-bool files_cancelled(struct call *call);
-/* NG_ECANCELLED or NG_ETIMEOUT with a message, or NG_OK. */
-int files_check_cancelled(struct call *call);
-
-/* "" for an absent text. */
-static inline struct ng_str files_or_empty(struct ng_str text)
-{
-    return text.data != NULL ? text : ng_str_of("");
-}
-
-/* ---- states of a hash: files_marks.c */
-
-struct sha256;
-
-struct file_marks {
-    size_t count;
-    struct sha256 *items[FILES_MARKS]; /* after each FILES_MARK_BYTES */
-};
-
-/* As files_hash(), with the states for `ret`; files_marks_done() must follow. from: states of a
- * content whose first `same` bytes are the same; NULL: none. */
-void files_hash_marked(struct ng_str data, const struct file_marks *from, size_t same,
-                       struct file_marks *ret, char hash[FILES_HASH_SIZE]);
-void files_marks_done(struct file_marks *marks);
-
-/* ---- kept contents: files_kept.c */
-
-struct files_load {
-    struct ng_str path;
-    int fd;
-    uint64_t max_bytes; /* 0: no limit */
-    /* Out, if not NULL: the kept content, or NULL; lives until the call ends. */
-    const struct file_kept **ret_kept;
-};
-
-void files_kept_init(struct files_kept *table);
-void files_kept_done(struct files_kept *table);
-/* The whole file and its hash; lives until the call ends. */
-int files_load_hashed(struct files *files, struct call *call, const struct files_load *load,
-                      struct ng_str *ret_data, char hash[FILES_HASH_SIZE]);
-struct file_op;
-/* Hashes op->next, whose first `same` bytes are those of the file as it was read. */
-int files_hash_next(struct file_op *op, size_t same);
-/* The op has put op->next in place of its file. */
-void files_keep_saved(struct files *files, const struct file_op *op);
 
 /* ---- undo history: files_history.c */
 
@@ -308,7 +43,8 @@ enum file_change {
     FILE_CHANGE_MOVE = 4,
     FILE_CHANGE_UNDO_EDIT = 5,
     FILE_CHANGE_UNDO_CREATE = 6,
-    FILE_CHANGE_UNDO_MOVE = 7
+    FILE_CHANGE_UNDO_MOVE = 7,
+    FILE_CHANGE_UNDO_DELETE = 8
 };
 
 /* One undo step: the splice that turns the content after the change into the one before. */
@@ -321,8 +57,15 @@ struct file_undo {
     struct ng_str inserted; /* as stored: UTF-8, or hex digits if `hex` */
     bool hex;
     struct ng_str former; /* NG_UNDO_MOVE */
+    uint32_t mode;        /* NG_UNDO_DELETE: permission bits */
     struct ng_str agent;  /* made the change; absent in steps of earlier versions */
     int64_t time_ms;
+    /* Of a change in a group: the path that the move led to. Its own step lists the files that
+     * changed with it, by their paths after the move. */
+    struct ng_str group;
+    const struct ng_value *files; /* as it was read, or NULL */
+    const struct ng_str *listed;  /* to be printed, if `files` is NULL */
+    size_t listed_count;
 };
 
 struct file_history {
@@ -331,10 +74,18 @@ struct file_history {
 };
 
 struct file_record;
+struct file_group;
 
 int files_history_read(struct call *call, const struct ng_doc *doc, struct file_history *ret);
 int files_history_write(struct call *call, const struct file_history *history,
                         struct ng_draft *next);
+/* Is this change's step the last one? */
+bool files_history_on_top(const struct file_history *history, struct ng_str op);
+/* Did the last step remove the file of this name? An undo brings it back, once a newer file of
+ * the name is away again. */
+bool files_history_has_removal(const struct file_history *history);
+/* Removes the last step, if it is that of the change `op`. */
+void files_history_pop(struct file_history *history, struct ng_str op);
 /* Adds the step and drops the oldest ones beyond the limits. */
 void files_history_push(struct file_history *history, const struct file_undo *undo);
 /* The step is of the record's change: its id, hashes, agent and time. */
@@ -350,6 +101,12 @@ int files_undo_apply(struct call *call, const struct file_undo *undo, struct ng_
  */
 bool files_member_chars(const struct ng_value *object, const char *name, size_t size,
                         char *ret);
+/* True for a step that belongs to a group. */
+static inline bool files_undo_is_group(const struct file_undo *step)
+{
+    return step->group.len > 0 || step->files != NULL;
+}
+
 int files_undo_print(struct buf *out, const struct file_undo *undo);
 int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct file_undo *ret);
 
@@ -394,7 +151,32 @@ struct file_record {
     int (*peek)(struct call *call, struct file_record *record, const struct ng_doc *present,
                 void *user);
     void *peek_user;
+    struct file_group *group;       /* of a move: what changes with it; NULL: nothing */
+    const struct file_record *move; /* of a file of a group: its intent is that of this one */
 };
+
+/* A file of a group. */
+struct file_group_item {
+    /* Kind: EDIT or UNDO_EDIT; for a file inside a moved folder MOVE or UNDO_MOVE. `undo`: the
+     * splice back to the content before, and the step that is added; of an undo the op is that
+     * of the step it removes. Without an op the history only moves along. */
+    struct file_record record;
+    bool saves;                 /* its content changes */
+    bool is_self;               /* the moved file itself */
+    struct ng_str before, next; /* contents, while the change is made */
+};
+
+struct file_group {
+    size_t count;
+    struct file_group_item *items;
+    /* The moved file itself, if its content changes: not in `items`. */
+    struct file_group_item self;
+};
+
+/* Bytes of the splices of a group in its intent. */
+#define FILES_GROUP_BYTES_MAX FILES_UNDO_BYTES_MAX
+/* Documents of one file of a group: two events, two histories. */
+#define FILES_GROUP_DOCUMENTS 4
 
 /* Most documents of one transaction. An intent: history, intent, intent at the destination of a
  * move, marks. A completion: two events, two histories, the intent. */
@@ -409,6 +191,8 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
 size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 /* Event, history and the removal of the intent. */
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes);
+/* Events and history alone, for a file of a group. */
+size_t files_effect_changes(struct file_record *record, struct ng_change *changes);
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret);
 /* Adds the answer of a call with an idempotency key to the JSON object in `out`, so that a
@@ -424,6 +208,10 @@ struct ng_str files_intent_space(struct call *call);
 /* Recovers one intent of `space` with the file's lock held. Waits for the commit. */
 int files_recover(struct files *files, struct call *call, struct ng_str space,
                   struct ng_str json, struct ng_str text);
+/* One file of an intent: removes temporary files, and restores a torn one. *ret_done: it has
+ * the new content. */
+int files_recover_place(struct files *files, struct call *call,
+                        const struct file_record *record, bool *ret_done);
 /* True if another gateway on the same disk is saving this file. *ret_fd: the file, locked,
  * until the caller closes it; -1: it does not exist. */
 bool files_busy_elsewhere(struct files *files, struct call *call, struct ng_str real,
@@ -496,6 +284,13 @@ enum file_put {
     FILE_PUT_MOUNT = 2   /* written in place: the file is a mount of its own */
 };
 
+/* The files that change with a move. */
+struct file_grouping {
+    struct ng_str *paths; /* files whose content changes */
+    size_t path_count;
+    struct file_undo step; /* of an undo: the step of the move */
+};
+
 struct file_op {
     struct task task; /* first */
     struct files *files;
@@ -511,7 +306,8 @@ struct file_op {
     struct result kept;
     struct file_waiter waiter;
     struct ng_change changes[FILES_CHANGES_MAX];
-    struct ng_str lock_names[2]; /* real paths, sorted */
+    struct ng_str *lock_names; /* real paths, sorted; lock_pair, or of a group */
+    struct ng_str lock_pair[2];
     size_t lock_count, locks_held;
     struct file_place place, target;
     int fd;                  /* the file as it was read, locked; -1: none */
@@ -526,12 +322,14 @@ struct file_op {
     bool copy;       /* the content comes from `fd`, not from `next`, and goes to `target` */
     bool keep_mode;  /* the new file gets the mode of `fd` */
     bool keep_owner; /* the new file gets the owner of `fd` */
+    mode_t mode;     /* without keep_mode: permission bits and S_IFREG; 0: those of the umask */
     struct ng_file_edit edit;
     struct ng_file_transfer transfer;
     struct ng_file_undo undo;
-    struct ng_str undo_former; /* undo of a move: the former path, to be locked, too */
-    bool undo_load;            /* undo: read the content */
-    bool relock;               /* undo: start again with undo_former or undo_load */
+    struct ng_str undo_former;      /* undo of a move: the former path, to be locked, too */
+    bool undo_load;                 /* undo: read the content */
+    bool relock;                    /* undo: start again with undo_former or undo_load */
+    struct file_grouping *grouping; /* NULL: the move has no group */
 };
 
 /* NG_EWOULDBLOCK: the call must not block. */
@@ -573,11 +371,15 @@ bool files_is_as_read(struct file_op *op, int dir, const char *name);
 /* Copies the bytes from `at` to `end`. block: FILES_BLOCK bytes of the caller. */
 int files_write_range(struct call *call, struct ng_str path, int from, int to, off_t at,
                       off_t end, char *block);
-/* Renames without replacing, on any file system: -1 with EEXIST. */
-int files_rename_new(int from_dir, const char *from, int to_dir, const char *to);
+/* A name was not changed: back to INTENDED where the system has refused it. */
+int files_fail_rename(struct file_op *op, int error, const char *what,
+                      const struct file_place *place);
+/* Removes the folder at `place`, which is empty; or makes one. */
+int files_remove_folder(struct file_op *op, enum file_saved *ret);
+int files_make_folder(struct file_op *op, enum file_saved *ret);
 /* Removes the file at `place`. */
 int files_remove(struct file_op *op, struct file_place *place, enum file_saved *ret);
-/* From op->place to op->target. */
+/* From op->place to op->target: files_transfer.c. */
 int files_rename(struct file_op *op, enum file_saved *ret);
 
 /* ---- files that keep their inode: files_in_place.c */
@@ -594,5 +396,75 @@ int files_save_in_place(struct file_op *op, struct file_place *place, const char
  * a write that was cut off leaves it. *ret_restored: false if it holds anything else. */
 int files_restore(struct call *call, struct file_place *place, const char *old,
                   const char *complete, bool *ret_restored);
+
+/* ---- contents of a change: files_kept.c */
+
+/* Hashes op->next, whose first `same` bytes are those of the file as it was read. */
+int files_hash_next(struct file_op *op, size_t same);
+/* The op has put op->next in place of its file. */
+void files_keep_saved(struct files *files, const struct file_op *op);
+
+/* ---- moves with their groups: files_group.c, files_group_save.c, files_group_undo.c */
+
+/* ... files_group.c */
+
+/* True for a path inside the folder. */
+bool files_is_below(struct ng_str path, struct ng_str folder);
+/* The names of a group's locks, sorted, each once: source, destination, files in a moved
+ * folder, the paths of op->grouping. */
+int files_group_locks(struct file_op *op, const struct file_place *from,
+                      const struct file_place *to);
+/* *ret_same: op->lock_names are still these names. */
+int files_group_is_locked(struct file_op *op, bool *ret_same);
+/* *ret: room for `count` paths. */
+int files_grouping_new(struct call *call, size_t count, struct file_grouping **ret);
+/* An empty group; of a moved folder with an item of the kind `inside` for each file. */
+int files_group_start(struct file_op *op, enum file_change inside);
+int files_group_add(struct file_op *op, struct ng_str real, enum file_change kind,
+                    struct file_group_item **ret);
+struct file_group_item *files_group_find(struct file_group *group, struct ng_str real);
+/* Reads a file whose content is to change. The place is closed again. */
+int files_group_read(struct file_op *op, struct ng_str real, uint64_t max_bytes,
+                     struct file_place *ret_place, struct ng_file *ret_file,
+                     char ret_hash[FILES_HASH_SIZE]);
+/* Checks the size of the splices; the move's undo step lists the files. */
+int files_group_end(struct file_op *op);
+/* Reads the files with their locks held, runs the edits, and sets op->record.group. *ret_again:
+ * another program has saved the moved file since it was read. */
+int files_group_plan(struct file_op *op, bool *ret_again);
+/* The moved file's own record, from that of the move. */
+void files_group_self(struct file_group *group, const struct file_record *record);
+
+/* ... files_group_save.c */
+
+/* Saves the contents, then renames. After a failure the contents are those before, or the stage
+ * is SAVED. */
+int files_group_save(struct file_op *op, enum file_saved *ret);
+/* Events and histories of the files of a group. Commits them in parts, and waits for that; the
+ * last part is *ret_changes, to be committed with the completion of the move, for which there
+ * is room behind it. */
+int files_group_complete(struct files *files, struct call *call, struct file_record *record,
+                         struct ng_change **ret_changes, size_t *ret_count);
+/* *ret_done: the move took place; else the files have their contents from before. */
+int files_group_recover(struct files *files, struct call *call, struct file_record *record,
+                        bool *ret_done);
+
+/* ... files_group_undo.c */
+
+/* Is the last change of this file or folder one of a group? Then *ret_taken, and the op is made
+ * to revert the group. Called at the begin of an undo. */
+int files_group_undo(struct file_op *op, const struct file_place *place, bool *ret_taken);
+
+/* ---- undo: files_undo.c, used by files_group_undo.c */
+
+/* Resolves op->undo_former as the destination. */
+int files_undo_target(struct file_op *op);
+/* NG_ECONFLICT: the step is of another agent. */
+int files_undo_author(struct file_op *op, const struct file_undo *last, struct ng_str path);
+/* NG_ECONFLICT: the file is not as its last step left it. */
+int files_undo_changed(struct file_op *op, struct ng_str path, const char *now);
+int files_undo_reply(struct file_op *op);
+/* A path that an undo step names may be outside of the caller's roots: does not reveal it. */
+int files_undo_hide(struct file_op *op, int rc);
 
 #endif

@@ -19,21 +19,19 @@ static int fail_no_history(struct file_op *op)
                      (int)op->undo.path.len, op->undo.path.data);
 }
 
-static int fail_changed(struct file_op *op)
+int files_undo_changed(struct file_op *op, struct ng_str path, const char *now)
 {
-    struct ng_str path = op->undo.path;
-    (void)files_fail_revision(op->call, path, op->record.before);
+    (void)files_fail_revision(op->call, path, now);
     return call_fail(op->call, NG_ECONFLICT,
                      "Another program changed the file %.*s after its last edit. Nothing was "
                      "undone; view the file and edit it instead.",
                      (int)path.len, path.data);
 }
 
-/* The last step is of another agent: undo takes back the caller's own changes. */
-static int check_author(struct file_op *op, const struct file_undo *last)
+/* Undo takes back the caller's own changes. */
+int files_undo_author(struct file_op *op, const struct file_undo *last, struct ng_str path)
 {
     struct call *call = op->call;
-    struct ng_str path = op->undo.path;
     char time[RFC3339_SIZE];
     if (last->agent.len == 0 || str_equal(last->agent, call->caller.agent)) {
         return NG_OK;
@@ -55,7 +53,7 @@ static int check_author(struct file_op *op, const struct file_undo *last)
     return rc;
 }
 
-static int undo_reply(struct file_op *op)
+int files_undo_reply(struct file_op *op)
 {
     struct ng_file now = op->present;
     enum ng_undo_kind kind = NG_UNDO_EDIT;
@@ -63,7 +61,13 @@ static int undo_reply(struct file_op *op)
         return NG_OK;
     }
     now.revision = ng_str_of(op->record.after);
-    if (op->record.kind == FILE_CHANGE_UNDO_CREATE) {
+    if (op->record.kind == FILE_CHANGE_UNDO_DELETE) {
+        kind = NG_UNDO_DELETE;
+        now.type = op->record.after[0] != '\0' ? NG_FILE_REGULAR : NG_FILE_DIRECTORY;
+        now.revision.data = now.type == NG_FILE_REGULAR ? now.revision.data : NULL;
+        now.data = op->next;
+        now.bytes = op->next.len;
+    } else if (op->record.kind == FILE_CHANGE_UNDO_CREATE) {
         kind = NG_UNDO_CREATE;
         now.type = NG_FILE_NONE;
         now.data = str_make(NULL, 0);
@@ -71,6 +75,7 @@ static int undo_reply(struct file_op *op)
         now.bytes = 0;
     } else if (op->record.kind == FILE_CHANGE_UNDO_MOVE) {
         kind = NG_UNDO_MOVE;
+        now.revision.data = now.revision.len > 0 ? now.revision.data : NULL; /* of a folder */
         now.real = op->target.real;
         now.space = op->record.to_space;
     } else {
@@ -103,7 +108,33 @@ static int undo_edit_plan(struct file_op *op, const struct file_undo *last, size
     if (record->after[0] == '\0') {
         return call_no_memory(call);
     }
-    return strcmp(record->after, last->before) == 0 ? undo_reply(op) : fail_changed(op);
+    return strcmp(record->after, last->before) == 0
+               ? files_undo_reply(op)
+               : files_undo_changed(op, op->undo.path, op->record.before);
+}
+
+/* The file or empty folder as it was before it was removed. */
+static int undo_delete_plan(struct file_op *op, const struct file_undo *last)
+{
+    struct file_record *record = &op->record;
+    record->kind = FILE_CHANGE_UNDO_DELETE;
+    op->mode = ((mode_t)last->mode & 0777U) | S_IFREG; /* set-user-ID would name another user */
+    op->next = str_make(NULL, 0);
+    if (last->before[0] == '\0') {
+        return files_undo_reply(op);
+    }
+    int rc = call_count_bytes(op->call, last->inserted.len);
+    if (rc == NG_OK) {
+        rc = files_undo_apply(op->call, last, ng_str_of(""), &op->next);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    files_hash(op->next, record->after);
+    if (strcmp(record->after, last->before) != 0) {
+        return call_fail(op->call, NG_EINTERNAL, "The undo history of a file is damaged.");
+    }
+    return files_undo_reply(op);
 }
 
 /* Runs under the history's lock, before the intent is written. */
@@ -117,12 +148,21 @@ static int undo_peek(struct call *call, struct file_record *record,
     if (rc != NG_OK) {
         return rc;
     }
+    bool gone = !op->place.exists;
+    if (gone &&
+        (history.count == 0 || history.items[history.count - 1].kind != NG_UNDO_DELETE)) {
+        return files_fail_missing(call, op->undo.path);
+    }
     if (history.count == 0) {
         return fail_no_history(op);
     }
     const struct file_undo *last = &history.items[history.count - 1];
+    if (files_undo_is_group(last)) {
+        op->relock = true; /* made since the undo began */
+        return NG_ECONFLICT;
+    }
     if (strcmp(last->after, record->before) != 0) {
-        return fail_changed(op);
+        return files_undo_changed(op, op->undo.path, op->record.before);
     }
     record->undo = *last;
     record->undo.inserted = ng_str_of("");
@@ -131,14 +171,18 @@ static int undo_peek(struct call *call, struct file_record *record,
         record->to = str_make(NULL, 0); /* an earlier attempt found a move */
     }
     if (last->kind != NG_UNDO_MOVE) {
-        rc = check_author(op, last);
+        rc = files_undo_author(op, last, op->undo.path);
     }
     if (rc != NG_OK) {
         return rc;
     }
+    if (last->kind == NG_UNDO_DELETE) {
+        return gone ? undo_delete_plan(op, last)
+                    : files_undo_changed(op, op->undo.path, record->before);
+    }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
-        return undo_reply(op);
+        return files_undo_reply(op);
     }
     if (last->kind == NG_UNDO_MOVE) {
         record->kind = FILE_CHANGE_UNDO_MOVE;
@@ -147,10 +191,23 @@ static int undo_peek(struct call *call, struct file_record *record,
             op->relock = true;
             return NG_ECONFLICT; /* no failure: retry with a lock on the former path */
         }
-        rc = check_author(op, last); /* after access to the former path was checked */
-        return rc != NG_OK ? rc : undo_reply(op);
+        rc = files_undo_author(op, last,
+                               op->undo.path); /* after access to the former path was checked */
+        return rc != NG_OK ? rc : files_undo_reply(op);
     }
     return undo_edit_plan(op, last, present->text.len);
+}
+
+int files_undo_hide(struct file_op *op, int rc)
+{
+    if (rc != NG_EOUTSIDE) {
+        return rc;
+    }
+    call_reset_result(op->call);
+    return call_fail(op->call, NG_EFORBIDDEN,
+                     "The last change of %.*s is part of a move of files that are not open to "
+                     "this caller, so it cannot be undone.",
+                     (int)op->undo.path.len, op->undo.path.data);
 }
 
 /* Resolves the former path of a move. The message does not reveal it to a caller without
@@ -172,7 +229,7 @@ static int undo_former_place(struct file_op *op, struct file_place *ret)
 }
 
 /* Makes the former path the destination. */
-static int undo_target(struct file_op *op)
+int files_undo_target(struct file_op *op)
 {
     struct call *call = op->call;
     int rc = undo_former_place(op, &op->target);
@@ -205,10 +262,13 @@ static int undo_locked(struct file_op *op)
         op->undo_former = str_make(NULL, 0);
         return files_op_restart(op);
     }
-    if (!op->place.exists) {
-        return files_fail_missing(call, op->undo.path);
+    op->mode = 0;
+    if (op->place.exists) {
+        rc = files_op_read(op, op->undo_load, 0, &again);
+    } else { /* it may have been removed */
+        files_describe(&op->place, &op->present);
+        op->record.before[0] = '\0';
     }
-    rc = files_op_read(op, op->undo_load, 0, &again);
     if (rc == NG_OK && again) {
         return files_op_again(op);
     }
@@ -216,7 +276,7 @@ static int undo_locked(struct file_op *op)
         rc = files_op_expect(op, op->undo.expected_revision);
     }
     if (rc == NG_OK && op->undo_former.len > 0) {
-        rc = undo_target(op);
+        rc = files_undo_target(op);
     }
     if (rc != NG_OK) {
         return rc;
@@ -228,8 +288,8 @@ static int undo_locked(struct file_op *op)
     op->record.space = arena_copy(&call->arena, ng_str_of(op->place.root->space));
     op->record.collection = ng_str_of(op->undo.collection);
     op->present.space = op->record.space;
-    op->keep_mode = true;
-    op->keep_owner = true;
+    op->keep_mode = op->place.exists;
+    op->keep_owner = op->place.exists;
     op->record.peek = undo_peek;
     op->record.peek_user = op;
     return files_op_intent(op);
@@ -245,12 +305,24 @@ static int undo_begin(struct file_op *op)
     enum ng_file_type type = files_place_type(&place);
     struct ng_str real = place.real;
     op->undo_load = op->undo_load || place.st.st_size <= FILES_UNDO_LOAD;
-    if (!place.exists) {
-        rc = files_fail_missing(op->call, op->undo.path);
-    } else if (type != NG_FILE_REGULAR) {
+    bool taken = false;
+    if (op->grouping != NULL) { /* of an earlier attempt */
+        op->grouping = NULL;
+        op->undo_former = str_make(NULL, 0);
+    }
+    op->record.group = NULL;
+    op->locked = undo_locked;
+    op->lock_names = op->lock_pair;
+    if (place.exists) {
+        rc = files_group_undo(op, &place, &taken);
+    }
+    if (rc == NG_OK && !taken && place.exists && type != NG_FILE_REGULAR) {
         rc = fail_no_history(op);
     }
     files_place_done(&place);
+    if (rc == NG_OK && taken) {
+        return files_op_lock(op);
+    }
     if (rc == NG_OK && op->undo_former.len > 0) {
         /* Checks access before it takes the lock: waiting for it would reveal the file. */
         rc = undo_former_place(op, &place);

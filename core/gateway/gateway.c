@@ -265,6 +265,7 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     };
     atomic_store(&gateway->limits.body, (size_t)config_int(config, "limits.body"));
     atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
+    atomic_store(&gateway->limits.answer, (size_t)config_int(config, "tools.max_answer"));
     atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
     atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
     atomic_store(&gateway->limits.connections,
@@ -304,9 +305,11 @@ static int gateway_describe(struct gateway *gateway, struct module **ret_backend
     gateway->idempotency = idempotency_new();
     gateway->streams = quota_new();
     gateway->buffered = quota_new();
+    gateway->scans = quota_new();
     gateway->modules = alloc_zeroed(GATEWAY_MODULES_MAX, sizeof(struct module *));
     if (gateway->metrics == NULL || gateway->registry == NULL || gateway->idempotency == NULL ||
-        gateway->streams == NULL || gateway->buffered == NULL || gateway->modules == NULL) {
+        gateway->streams == NULL || gateway->buffered == NULL || gateway->scans == NULL ||
+        gateway->modules == NULL) {
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
@@ -479,6 +482,7 @@ void gateway_close(struct gateway *gateway)
     idempotency_free(gateway->idempotency);
     quota_free(gateway->streams);
     quota_free(gateway->buffered);
+    quota_free(gateway->scans);
     metrics_free(gateway->metrics);
     config_free(gateway->config);
     if (gateway->lock_fd >= 0) {

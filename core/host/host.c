@@ -105,5 +105,8 @@ const struct ng_host call_host = {
     .gateway_find = host_gateway_find,
     .later = host_later,
     .start_later = host_start_later,
+    .find = host_find,
+    .answer_room = host_answer_room,
+    .reply_meta = host_reply_meta,
     .undo = host_undo,
 };

@@ -19,6 +19,7 @@ struct ng_str host_format(struct ng_call *pub, const char *format, ...)
 int host_reply_parts(struct ng_call *pub, const struct ng_str *pieces, size_t count);
 int host_reply(struct ng_call *pub, struct ng_str text);
 struct ng_writer *host_reply_json(struct ng_call *pub);
+size_t host_answer_room(struct ng_call *pub);
 int host_reply_media(struct ng_call *pub, const char *kind, const char *mime_type,
                      struct ng_str bytes);
 int host_reply_resource(struct ng_call *pub, struct ng_str uri, const char *mime_type,
@@ -27,6 +28,7 @@ int host_reply_link(struct ng_call *pub, struct ng_str uri, struct ng_str name,
                     const char *mime_type);
 int host_revision_number(struct ng_call *pub, uint64_t revision);
 int host_revision_text(struct ng_call *pub, struct ng_str revision);
+int host_reply_meta(struct ng_call *pub, const char *name, struct ng_str text);
 int host_fail(struct ng_call *pub, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int host_fail_text(struct ng_call *pub, int code, struct ng_str message);
@@ -72,6 +74,10 @@ struct ng_str host_gateway_name(const struct ng_host *host);
 uint64_t host_gateway_term(const struct ng_host *host);
 int host_gateway_find(struct ng_call *pub, struct ng_str name, bool *ret_alive,
                       struct ng_str *ret_where);
+
+/* ---- host_find.c ---- */
+
+int host_find(struct ng_call *pub, struct ng_find *find, ng_step_fn *step);
 
 /* ---- host_json.c ---- */
 

@@ -3,12 +3,17 @@
  * call.
  */
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/store/store.h"
 #include "host.h"
 
 /* A shorter text is copied: that is faster than store_lends(). */
 #define REPLY_LENT_BYTES ((size_t)16 * 1024)
+
+/* The core adds the member `space` to an object. */
+#define REPLY_SPACE_MAX (NG_SPACE_MAX + sizeof(",\"" TOOL_SPACE_MEMBER "\":\"\""))
 
 void *host_alloc(struct ng_call *pub, size_t bytes)
 {
@@ -80,6 +85,17 @@ struct ng_writer *host_reply_json(struct ng_call *pub)
     buf_clear(&call->reply_buf);
     json_writer_init(&call->reply_writer, &call->reply_buf);
     return &call->reply_writer;
+}
+
+size_t host_answer_room(struct ng_call *pub)
+{
+    const struct call *call = call_of(pub);
+    size_t max = call_answer_max(call);
+    size_t used = 0;
+    if (call_reply_is_open(call)) {
+        used = call->reply_buf.len + REPLY_SPACE_MAX;
+    }
+    return max - size_min(used, max);
 }
 
 static struct part *host_add_part(struct call *call, enum part_kind kind)
@@ -164,6 +180,12 @@ int host_revision_text(struct ng_call *pub, struct ng_str revision)
     call->staged.revision_kind = REVISION_TEXT;
     call->staged.revision_text = arena_copy(&call->arena, revision);
     return part_rc(call, call->staged.revision_text.data != NULL);
+}
+
+int host_reply_meta(struct ng_call *pub, const char *name, struct ng_str text)
+{
+    struct call *call = call_of(pub);
+    return part_rc(call, call_set_meta(call, ng_str_of(name), text));
 }
 
 int host_fail(struct ng_call *pub, int code, const char *format, ...)

@@ -137,11 +137,12 @@ static int host_take_changes(struct call *call, const struct ng_change *changes,
     if (module_run_in_change()) {
         return host_no_write(call);
     }
+    const void *taken = changes;
     int rc = NG_OK;
-    *ret = changes;
-    if (count > 0 && changes->size != sizeof(*changes)) {
-        rc = abi_take_changes(call, changes, count, ret);
+    if (count <= NG_CHANGES_MAX) { /* else refused by the store, which reads none of them */
+        rc = abi_take_array(call, &abi_change, changes, count, &taken);
     }
+    *ret = taken;
     for (size_t i = 0; rc == NG_OK && i < count && i < NG_CHANGES_MAX; i++) {
         rc = host_may_change(call, (*ret)[i].key.collection);
         if (rc == NG_OK && (*ret)[i].fn == NULL) {
@@ -315,6 +316,29 @@ int host_file_transfer(struct ng_call *pub, const struct ng_file_transfer *trans
         return host_no_write(call);
     }
     int rc = abi_take(call, &abi_file_transfer, &mine, transfer);
+    if (rc == NG_OK && mine.edit_count > NG_FILE_GROUP_MAX) {
+        rc = call_fail(call, NG_ETOOLARGE, "A move can change at most %d other files, not %zu.",
+                       NG_FILE_GROUP_MAX, mine.edit_count);
+    }
+    const void *edits = NULL;
+    bool has_group = mine.edit_count > 0 || mine.folder;
+    if (rc == NG_OK && has_group &&
+        (mine.keep || (mine.edits == NULL && mine.edit_count > 0))) {
+        rc =
+            call_fail(call, NG_EINTERNAL,
+                      "a copy has no `edits` and no `folder`, and `edit_count` counts `edits`");
+    }
+    if (rc == NG_OK) {
+        rc = abi_take_array(call, &abi_file_edit, mine.edits, mine.edit_count, &edits);
+    }
+    mine.edits = edits;
+    for (size_t i = 0; rc == NG_OK && i < mine.edit_count; i++) {
+        if (mine.edits[i].fn == NULL) {
+            rc = call_fail(call, NG_EINTERNAL, "an edit needs its function (`fn`)");
+        } else if (mine.edits[i].collection != NULL) {
+            rc = host_may_change(call, ng_str_of(mine.edits[i].collection));
+        }
+    }
     if (rc != NG_OK) {
         return rc;
     }

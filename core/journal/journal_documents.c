@@ -79,7 +79,8 @@ struct journal_rows {
     double *ranks;
     size_t count, max;
     double min_score;
-    bool by_time; /* newest first, else by rank */
+    bool by_time;  /* newest first, else by rank */
+    bool memories; /* no references */
     int rc;
 };
 
@@ -228,7 +229,8 @@ static int journal_recall_rows(struct journal_documents *journal, struct ng_quer
     static const char *const collections[] = {JOURNAL_MEMORY, JOURNAL_REFERENCES};
     struct ng_search search = {.size = sizeof(search), .query = query, .text = text};
     int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < NG_COUNT(collections); i++) {
+    size_t count = rows->memories ? 1 : NG_COUNT(collections);
+    for (size_t i = 0; rc == NG_OK && i < count; i++) {
         query->collection = ng_str_of(collections[i]);
         if (!rows->by_time) {
             rc = store_search(journal->store, rows->call, &search, journal_recall_row, rows,
@@ -255,6 +257,7 @@ static int journal_recall(void *user, struct ng_call *pub, const struct ng_recal
         .max = journal_limit(recall->limit),
         .min_score = recall->min_score,
         .by_time = recall->text.len == 0,
+        .memories = recall->memories,
     };
     if (recall->tag_count > NG_IN_MAX) {
         return call_fail(call, NG_EINVAL, "%zu tags are too many to look for, %d are allowed",

@@ -28,6 +28,8 @@ const struct abi_form abi_undo = FORM(ng_undo, expected_revision);
 const struct abi_form abi_entry = FORM(ng_entry, data);
 const struct abi_form abi_recall = FORM(ng_recall, limit);
 const struct abi_form abi_timeline = FORM(ng_timeline, limit);
+const struct abi_form abi_find = FORM(ng_find, unknown_kind);
+const struct abi_form abi_hit = FORM(ng_hit, exact);
 const struct abi_form abi_doc = FORM(ng_doc, snippet);
 const struct abi_form abi_event = FORM(ng_event, data);
 const struct abi_form abi_answer = FORM(ng_answer, expires_ms);
@@ -86,31 +88,32 @@ int abi_take(struct call *call, const struct abi_form *form, void *to, const voi
     return rc;
 }
 
-int abi_take_changes(struct call *call, const struct ng_change *changes, size_t count,
-                     const struct ng_change **ret)
+int abi_take_array(struct call *call, const struct abi_form *form, const void *items,
+                   size_t count, const void **ret)
 {
-    int rc = abi_check(call, &abi_change, changes);
+    *ret = items;
+    if (count == 0 || abi_size_of(items) == form->size) {
+        return NG_OK;
+    }
+    int rc = abi_check(call, form, items);
     if (rc != NG_OK) {
         return rc;
     }
-    if (count > NG_CHANGES_MAX) {
-        return NG_OK; /* refused by the store, which reads none of them */
-    }
-    size_t step = changes->size;
-    struct ng_change *copies = arena_alloc(&call->arena, count * sizeof(*copies));
+    size_t step = abi_size_of(items);
+    char *copies = arena_alloc(&call->arena, count * form->size);
     if (copies == NULL) {
         return call_no_memory(call);
     }
     for (size_t i = 0; i < count; i++) {
-        const char *at = (const char *)changes + i * step;
+        const char *at = (const char *)items + i * step;
         size_t size = abi_size_of(at);
         if (size != step) {
             return call_fail(call, NG_EINTERNAL,
-                             "changes[%zu].size is %zu, and that of the first is %zu: all are "
-                             "sizeof(struct ng_change)",
-                             i, size, step);
+                             "the `size` of struct %s number %zu is %zu, and that of the first "
+                             "is %zu: all are sizeof(struct %s)",
+                             form->name, i, size, step, form->name);
         }
-        abi_copy(&abi_change, &copies[i], at);
+        abi_copy(form, copies + i * form->size, at);
     }
     *ret = copies;
     return NG_OK;

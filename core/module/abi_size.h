@@ -31,6 +31,8 @@ extern const struct abi_form abi_undo;
 extern const struct abi_form abi_entry;
 extern const struct abi_form abi_recall;
 extern const struct abi_form abi_timeline;
+extern const struct abi_form abi_find;
+extern const struct abi_form abi_hit;
 extern const struct abi_form abi_doc;
 extern const struct abi_form abi_event;
 extern const struct abi_form abi_answer;
@@ -48,10 +50,10 @@ int abi_check(struct call *call, const struct abi_form *form, const void *object
 /* Copies a plugin's struct into today's size: *to is filled as far as *from goes, the rest is
  * zeros. */
 int abi_take(struct call *call, const struct abi_form *form, void *to, const void *from);
-/* *ret: the `count` changes, which are not of today's size, in today's size; memory of the
- * call. With more than NG_CHANGES_MAX of them *ret is left as it is. */
-int abi_take_changes(struct call *call, const struct ng_change *changes, size_t count,
-                     const struct ng_change **ret);
+/* *ret: an array of `count` structs, all of one size, in today's size: itself, or in memory of
+ * the call. */
+int abi_take_array(struct call *call, const struct abi_form *form, const void *items,
+                   size_t count, const void **ret);
 
 /* Converts structs of a backend to today's size before a callback of the core. */
 struct abi_given {

@@ -153,6 +153,22 @@ size_t registry_plugins(const struct registry *registry, struct plugin *const **
     return table->plugin_count;
 }
 
+bool registry_resource(const struct registry *registry, size_t index,
+                       struct plugin **ret_plugin, const struct ng_resources **ret)
+{
+    const struct table *table = table_now(registry);
+    for (size_t i = 0; i < table->plugin_count; i++) {
+        const struct ng_plugin *desc = &table->plugins[i]->desc;
+        if (index < desc->resource_count) {
+            *ret_plugin = table->plugins[i];
+            *ret = &desc->resources[index];
+            return true;
+        }
+        index -= desc->resource_count;
+    }
+    return false;
+}
+
 bool registry_knows(const struct registry *registry, struct ng_str asked)
 {
     for (const struct plugin *plugin = registry->made; plugin != NULL;

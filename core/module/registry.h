@@ -48,6 +48,9 @@ struct ng_str registry_nearest(const struct registry *registry, struct ng_str na
 /* Tools in stable order: plugins as configured, tools as declared. */
 size_t registry_tools(const struct registry *registry, const struct tool *const **ret);
 size_t registry_plugins(const struct registry *registry, struct plugin *const **ret);
+/* All kinds of resources in stable order, with their plugins. False: there are no more. */
+bool registry_resource(const struct registry *registry, size_t index,
+                       struct plugin **ret_plugin, const struct ng_resources **ret);
 /* stop() of every started plugin, the last made first. watchdog: names one that hangs; or NULL.
  */
 void registry_stop(struct registry *registry, struct watchdog *watchdog);

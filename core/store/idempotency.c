@@ -170,6 +170,15 @@ static void idempotency_print_reply(struct ng_writer *writer, struct call *call)
         json_name(writer, "revision");
         json_string(writer, staged->revision_text);
     }
+    if (staged->meta != NULL) {
+        json_name(writer, "meta");
+        json_object(writer);
+        for (const struct result_meta *at = staged->meta; at != NULL; at = at->next) {
+            json_name_str(writer, at->name);
+            json_string(writer, at->text);
+        }
+        json_end(writer);
+    }
     json_name(writer, "parts");
     json_array(writer);
     for (const struct part *part = staged->parts; part != NULL; part = part->next) {
@@ -300,6 +309,16 @@ static bool idempotency_read_revision(struct result *staged, const struct ng_val
     return good;
 }
 
+static bool idempotency_read_meta(struct call *call, const struct ng_value *meta)
+{
+    bool good = true;
+    for (const struct ng_value *at = meta == NULL ? NULL : meta->first; at != NULL && good;
+         at = at->next) {
+        good = at->type == NG_TYPE_STRING && call_set_meta(call, at->key, at->text);
+    }
+    return good;
+}
+
 static bool idempotency_read_value(struct call *call, const struct ng_value *value)
 {
     struct result *staged = &call->staged;
@@ -313,6 +332,7 @@ static bool idempotency_read_value(struct call *call, const struct ng_value *val
     staged->has_text = staged->text.data != NULL;
     return (bytes == NULL || staged->has_text) &&
            idempotency_read_revision(staged, json_get(value, "revision")) &&
+           idempotency_read_meta(call, json_get(value, "meta")) &&
            idempotency_read_parts(call, json_get(value, "parts"));
 }
 

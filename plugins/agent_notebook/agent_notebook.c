@@ -57,7 +57,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .name = "notebook_create",
         .title = "Create a notebook entry",
         .summary = "Create an entry of the agents' notebook (page, code snippet or research "
-                   "note): for documents, code and findings that other agents are to find.",
+                   "note), for other agents to find.",
         .params = entry_create_params,
         .result = entry_create_result,
         .run = entry_create_run,
@@ -68,8 +68,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_read",
         .title = "Open a notebook entry",
-        .summary = "Read an entry of the agents' notebook by ID, with its full content: when "
-                   "a search or list has named it.",
+        .summary =
+            "Read an entry of the agents' notebook by ID, when a search or list has named it.",
         .params = entry_read_params,
         .result = entry_read_result,
         .run = entry_read_run,
@@ -80,9 +80,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_update",
         .title = "Update a notebook entry",
-        .summary = "Update an entry of the agents' notebook, to correct or extend it: content "
-                   "(whole, one section, by edits, or appended), title, tags or status. Every "
-                   "update makes a new version.",
+        .summary =
+            "Update an entry of the agents' notebook, to correct or extend it, as a new "
+            "version: content (whole, one section, edits or appended), title, tags or status.",
         .params = entry_update_params,
         .result = entry_update_result,
         .run = entry_update_run,
@@ -93,8 +93,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_search",
         .title = "Search the notebook",
-        .summary = "Search the entries of the agents' notebook by words or tags, before "
-                   "writing a new one or when the ID is not known. Returns titles and "
+        .summary = "Search the entries of the agents' notebook by words or tags, when the ID "
+                   "is not known. Returns titles and "
                    "summaries, not full content.",
         .params = entry_search_params,
         .result = entry_list_result,
@@ -119,8 +119,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .name = "notebook_delete",
         .title = "Delete a notebook entry",
         .summary = "Delete an entry of the agents' notebook, when it is wrong or no longer "
-                   "needed. Its versions are kept for a while: notebook_restore brings it "
-                   "back.",
+                   "needed. notebook_restore brings it back for a while.",
         .params = entry_delete_params,
         .result = entry_delete_result,
         .run = entry_delete_run,
@@ -131,8 +130,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "notebook_history",
         .title = "Versions of a notebook entry",
-        .summary = "List the versions of an entry of the agents' notebook, newest first, to "
-                   "see when, by whom and what changed. Also of a deleted entry.",
+        .summary = "List the versions of an entry of the agents' notebook, also a deleted one, "
+                   "newest first, to see when, by whom and what changed.",
         .params = entry_history_params,
         .result = entry_history_result,
         .run = entry_history_run,
@@ -169,8 +168,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .name = "memory_log",
         .title = "Log a memory",
         .summary = "Log a message, a thought or the output of a tool into the agents' shared "
-                   "memory of the day, when other agents or later conversations need it. "
-                   "memory_recall finds it, memory_timeline lists it.",
+                   "memory, for other agents and later conversations.",
         .params = memory_log_params,
         .result = memory_log_result,
         .run = memory_log_run,
@@ -181,10 +179,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_delete",
         .title = "Delete a memory",
-        .summary =
-            "Delete one of your memories from the agents' shared memory, when it is wrong "
-            "or not to be known. Those of others need the role admin. Only the restore "
-            "of a checkpoint that has it brings it back.",
+        .summary = "Delete a memory of yours (an admin: of any agent) from the agents' shared "
+                   "memory, when it is wrong or not to be known. Only restoring a checkpoint "
+                   "that has it brings it back.",
         .params = memory_delete_params,
         .result = memory_delete_result,
         .run = memory_delete_run,
@@ -195,10 +192,9 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "memory_recall",
         .title = "Recall memories",
-        .summary = "Search the agents' shared memory (what memory_log kept, and references to "
-                   "notebook entries) by words, tags, source and time, when something was "
-                   "said or done before. References carry titles and summaries, never "
-                   "content.",
+        .summary = "Search the agents' shared memory (what memory_log kept, and titles and "
+                   "summaries of notebook entries) by words, tags, source and time, when "
+                   "something was said or done before.",
         .params = memory_recall_params,
         .result = memory_recall_result,
         .run = memory_recall_run,
@@ -223,8 +219,7 @@ static const struct ng_tool agent_notebook_tools[] = {
         .name = "memory_summary",
         .title = "Long-term summary",
         .summary = "Read or set the long-term summary of the agents' shared memory, when work "
-                   "begins or has taught something: it tells every agent what holds beyond the "
-                   "day.",
+                   "begins or has taught something that holds beyond the day.",
         .params = memory_summary_params,
         .result = memory_summary_result,
         .run = memory_summary_run,
@@ -237,9 +232,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_snapshot",
         .title = "Keep a checkpoint",
-        .summary = "Keep a checkpoint of the agents' shared memory (days, references, "
-                   "long-term summary) and of the versions of notebook entries, before a "
-                   "change that may have to be undone.",
+        .summary = "Keep a checkpoint of the agents' shared memory and of the versions of "
+                   "notebook entries, before a change that may have to be undone.",
         .params = checkpoint_snapshot_params,
         .result = checkpoint_snapshot_result,
         .run = checkpoint_snapshot_run,
@@ -262,9 +256,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_delete",
         .title = "Delete a checkpoint",
-        .summary = "Delete a checkpoint of the agents' shared memory for good, with the state "
-                   "of the memory it keeps. Versions "
-                   "of notebook entries that only it kept go when their time is over.",
+        .summary = "Delete a checkpoint of the agents' shared memory for good. Versions of "
+                   "notebook entries that only it kept go when their time is over.",
         .params = checkpoint_delete_params,
         .result = checkpoint_delete_result,
         .run = checkpoint_delete_run,
@@ -276,9 +269,8 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_diff",
         .title = "Compare a checkpoint",
-        .summary =
-            "Compare the agents' shared memory with a checkpoint, or two checkpoints, "
-            "before one is restored: days, memories, the long-term summary, notebook entries.",
+        .summary = "Compare the agents' shared memory and notebook entries with a checkpoint, "
+                   "or two checkpoints, before one is restored.",
         .params = checkpoint_diff_params,
         .result = checkpoint_diff_result,
         .run = checkpoint_diff_run,
@@ -289,12 +281,10 @@ static const struct ng_tool agent_notebook_tools[] = {
     {
         .name = "checkpoint_restore",
         .title = "Restore a checkpoint",
-        .summary =
-            "Put the agents' shared memory back to a checkpoint, and with `notebooks` "
-            "the notebook entries too, as new versions. Use it when later work is to "
-            "be given up as a whole: checkpoint_diff shows what that takes back; for one "
-            "entry use notebook_restore. The present is kept as a checkpoint first: "
-            "restoring previous_checkpoint_id undoes it.",
+        .summary = "Put the agents' shared memory back to a checkpoint, and with `notebooks` "
+                   "the notebook entries too, as new versions, to give up later work as a "
+                   "whole (one entry: notebook_restore). checkpoint_diff shows what that takes "
+                   "back; restoring previous_checkpoint_id undoes it.",
         .params = checkpoint_restore_params,
         .result = checkpoint_restore_result,
         .run = checkpoint_restore_run,
@@ -434,6 +424,8 @@ static const struct ng_resources agent_notebook_resources[] = {
         .list = entry_pages_list,
         .read = entry_pages_read,
         .complete = entry_pages_complete,
+        .find = entry_pages_find,
+        .find_kind = "page",
     },
     {
         .kind = "code_snippets",
@@ -444,6 +436,8 @@ static const struct ng_resources agent_notebook_resources[] = {
         .list = entry_code_list,
         .read = entry_code_read,
         .complete = entry_code_complete,
+        .find = entry_code_find,
+        .find_kind = "code_snippet",
     },
     {
         .kind = "research_notes",
@@ -454,6 +448,16 @@ static const struct ng_resources agent_notebook_resources[] = {
         .list = entry_research_list,
         .read = entry_research_read,
         .complete = entry_research_complete,
+        .find = entry_research_find,
+        .find_kind = "research_note",
+    },
+    {
+        .kind = "memory",
+        .title = "Memories",
+        .summary = "One memory of the agents' shared memory, by its id.",
+        .mime_type = "text/plain",
+        .read = memory_resource_read,
+        .find = memory_resource_find,
     },
     {
         .kind = "checkpoint",

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
+#include "cells_resources.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "tools/cells_lease.h"
+#include "whole/whole.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +27,19 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->max_source = (uint64_t)host->conf_int(conf, "max_source");
     self->max_output_text = (uint64_t)host->conf_int(conf, "max_output_text");
     self->max_result = (uint64_t)host->conf_int(conf, "limits.result");
-    if (self->max_output_text > cells_text_max(self)) {
-        self->max_output_text = cells_text_max(self);
-    }
+    /* An answer has other lines, too. */
+    uint64_t most = (uint64_t)host->conf_int(conf, "tools.max_answer");
+    self->max_output_text =
+        u64_min(self->max_output_text,
+                u64_min(cells_text_max(call), most - u64_min(most / 2, CELLS_ANSWER_HEAD_MAX)));
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
+    self->lists_always = str_is(host->conf_text(conf, "list"), "always");
     self->indexes = nb_cache_new();
     int rc = cells_check_memory(call, self->indexes != NULL);
+    if (rc == NG_OK) {
+        rc = cells_name_process(self, call);
+    }
     if (rc == NG_OK) {
         rc = cells_attachments_open(call, &self->attachments);
     }
@@ -78,10 +88,11 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "runNotebookCells",
         .title = "Run Notebook Cells",
-        .summary = "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
-                   "their outputs, to try code or see its results. The kernel is started when "
-                   "needed and keeps its state between calls. A run stops at the first cell "
-                   "that raises.",
+        .summary =
+            "Run code cells of a Jupyter notebook (.ipynb) in its kernel and return "
+            "their outputs, to try code or see its results. The code has the gateway's "
+            "rights. The kernel is started when needed and keeps its state between calls. "
+            "A run stops at the first cell that raises.",
         .params = cells_run_params,
         .run = cells_run_run,
         .effect = NG_EFFECT_RUNS,
@@ -95,7 +106,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "addNotebookCell",
         .title = "Add Notebook Cell",
         .summary = "Add a code or markdown cell to a Jupyter notebook (.ipynb), at a "
-                   "position, when new code or text belongs in it.",
+                   "position, when new code or text belongs there.",
         .params = cells_add_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -108,8 +119,8 @@ static const struct ng_tool cells_tools[] = {
         .name = "updateNotebookCell",
         .title = "Update Notebook Cell",
         .summary =
-            "Replace the source of one cell of a Jupyter notebook (.ipynb), to correct or "
-            "extend it. Everything else of the file stays as it is.",
+            "Replace the source of one cell of a Jupyter notebook (.ipynb), or texts in it, to "
+            "correct or extend it. The rest of the file stays.",
         .params = cells_update_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -122,7 +133,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "getNotebookCells",
         .title = "Get Notebook Cells",
         .summary = "Read cells of a Jupyter notebook (.ipynb) with their ids, status and "
-                   "source, before changing or running them: all, or those named.",
+                   "source, before changing or running them.",
         .params = cells_get_params,
         .run = cells_get_run,
         .effect = NG_EFFECT_READS,
@@ -133,10 +144,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getCellOutputs",
         .title = "Get Cell Outputs",
-        .summary =
-            "Read the outputs of one cell of a Jupyter notebook (.ipynb), when its results "
-            "are needed without running it again: text without terminal codes, errors "
-            "with their traceback, images as images.",
+        .summary = "Read the outputs of cells of a Jupyter notebook (.ipynb), when results are "
+                   "needed without running them again: text without terminal codes, errors "
+                   "with their traceback, images as images.",
         .params = cells_outputs_params,
         .run = cells_outputs_run,
         .effect = NG_EFFECT_READS,
@@ -173,8 +183,7 @@ static const struct ng_tool cells_tools[] = {
         .title = "Select Notebook Cells",
         .summary = "Say which cells of a Jupyter notebook (.ipynb) are selected and which one "
                    "is being edited, when the user points at cells, or before "
-                   "getNotebookContext reads a part of a large notebook. The context then "
-                   "centres on them.",
+                   "getNotebookContext reads what is around them in a large notebook.",
         .params = cells_select_params,
         .run = cells_select_run,
         .effect = NG_EFFECT_READS,
@@ -186,11 +195,9 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "getNotebookContext",
         .title = "Get Notebook Context",
-        .summary =
-            "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
-            "begins or the selection has changed. It has the kernel, the selected cells, "
-            "and all cells of a small notebook or those around the selection of a large "
-            "one. For the source of single cells use getNotebookCells.",
+        .summary = "Get a Jupyter notebook (.ipynb) as context for a model, when work on it "
+                   "begins or the selection has changed. It has the kernel, the selected "
+                   "cells, and all cells, or those around the selection of a large notebook.",
         .params = cells_context_params,
         .result = "{\"type\":\"object\"}",
         .run = cells_context_run,
@@ -201,14 +208,13 @@ static const struct ng_tool cells_tools[] = {
     {
         .name = "createNotebook",
         .title = "Create Notebook",
-        .summary = "Create a new Jupyter notebook (.ipynb file) with one empty code cell, when "
-                   "work needs a file of its own; one that exists is attached instead "
-                   "(attachNotebook).",
+        .summary = "Create a Jupyter notebook (.ipynb), empty or with its cells, and run them, "
+                   "when work needs a file of its own; to use one that exists: attachNotebook.",
         .params = cells_create_params,
         .run = cells_create_run,
         .effect = NG_EFFECT_WRITES,
         .space = NG_SPACE_SHARED,
-        .flags = NG_TOOL_AGENT_MODE,
+        .flags = NG_TOOL_AGENT_MODE | NG_TOOL_OWN_TIMEOUT | NG_TOOL_OPEN_WORLD | NG_TOOL_STAYS,
         .aliases = "CreateNotebook",
     },
     {
@@ -242,7 +248,7 @@ static const struct ng_tool cells_tools[] = {
         .name = "clearCellOutputs",
         .title = "Clear Cell Outputs",
         .summary = "Remove the outputs of cells from the file of a Jupyter notebook (.ipynb), "
-                   "for example before it is shared.",
+                   "before it is shared.",
         .params = cells_clear_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,
@@ -294,12 +300,24 @@ static const struct ng_tool cells_tools[] = {
         .name = "listKernels",
         .title = "List Kernels",
         .summary = "List which kernels for Jupyter notebooks (.ipynb) are installed, and "
-                   "which run for which notebook, to choose or to look after one.",
+                   "which run for which notebook, to choose one.",
         .params = cells_list_params,
         .run = cells_kernels_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
         .aliases = "ListKernels",
+    },
+    {
+        .name = "listNotebooks",
+        .title = "List Notebooks",
+        .summary =
+            "List which Jupyter notebooks (.ipynb) there are, to choose one: path, cells, "
+            "language, whether a kernel is alive, time of the last change.",
+        .params = cells_notebooks_params,
+        .run = cells_list_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+        .aliases = "ListNotebooks",
     },
 };
 
@@ -342,6 +360,12 @@ static const struct ng_option cells_options[] = {
      .max = 268435456,
      .help = "Maximum raw output of one cell that is saved in the file: of more, the beginning "
              "and the end. Values and errors do not count."},
+    {.name = "list",
+     .type = NG_OPTION_TEXT,
+     .fallback = "attached",
+     .choices = "attached always",
+     .help = "When clients with sessions see the cell tools: while a notebook is active, or "
+             "always."},
     {.name = "max_source",
      .type = NG_OPTION_SIZE,
      .fallback = "1000000",
@@ -358,6 +382,9 @@ static const struct ng_code cells_codes[] = {
     {"KERNEL_FAILED", 422, "The kernel could not be started, or ended."},
     {"RUN_NOT_FOUND", 404, "There is no run with this handle."},
     {"KERNEL_ELSEWHERE", 421, "The kernel of the notebook runs on another gateway."},
+    {"NOTEBOOK_AMBIGUOUS", 400, "No notebook was named, and several are attached."},
+    {"EDIT_NO_MATCH", 422, "The text to replace is not in the cell."},
+    {"EDIT_AMBIGUOUS", 422, "The text to replace is in the cell more than once."},
 };
 
 static const struct ng_collection cells_collections[] = {
@@ -375,6 +402,20 @@ static const struct ng_collection cells_collections[] = {
 static const char prompt_params[] =
     "{\"type\":\"object\",\"properties\":{\"notebook\":{\"type\":\"string\",\"description\":"
     "\"Path of the notebook; without it the active one.\"}}}";
+
+static const struct ng_resources cells_resources[] = {
+    {
+        .kind = "cell",
+        .title = "Cells",
+        .summary =
+            "The source of one cell of a Jupyter notebook (.ipynb); the id is the file's "
+            "absolute path, #, and the cell's id.",
+        .mime_type = "text/plain",
+        .read = cells_resource_read,
+        .find = cells_resource_find,
+        .scans = true,
+    },
+};
 
 static const struct ng_prompt cells_prompts[] = {
     {.name = "notebook-mode-agent",
@@ -408,6 +449,8 @@ static const struct ng_plugin cells_plugin = {
     .code_count = NG_COUNT(cells_codes),
     .collections = cells_collections,
     .collection_count = NG_COUNT(cells_collections),
+    .resources = cells_resources,
+    .resource_count = NG_COUNT(cells_resources),
     .prompts = cells_prompts,
     .prompt_count = NG_COUNT(cells_prompts),
     .uses = "files",

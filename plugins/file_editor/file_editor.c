@@ -26,6 +26,7 @@ static const struct command editor_commands[] = {
     {"regex_replace", "pattern", "new_str", editor_regex_replace},
     {"copy", "destination", NULL, editor_transfer},
     {"move", "destination", NULL, editor_transfer},
+    {"delete", NULL, NULL, editor_delete},
     {"search", "pattern", NULL, editor_search},
 };
 
@@ -101,52 +102,47 @@ static const char editor_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"command\",\"path\"],"
     "\"properties\":{"
     "\"command\":{\"type\":\"string\",\"enum\":[\"view\",\"create\",\"str_replace\",\"insert\","
-    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\",\"search\"],"
-    "\"description\":\"What to do.\"},"
+    "\"undo_edit\",\"regex_replace\",\"copy\",\"move\",\"delete\","
+    "\"search\"],\"description\":\"What to do.\"},"
     "\"path\":{\"type\":\"string\",\"description\":\"Absolute path of the file, or for `view` "
     "and `search` of a folder.\"},"
     "\"file_text\":{\"type\":\"string\",\"description\":\"`create`: the content of the new "
     "file.\"},"
     "\"view_range\":{\"type\":\"array\",\"items\":{" INTEGER "},\"minItems\":2,\"maxItems\":2,"
-    "\"description\":\"`view` of a file: first and last line, from 1; -1 as last is the "
-    "end.\"},"
+    "\"description\":\"`view`: first and last line, from 1; last -1: the end.\"},"
     "\"old_str\":{\"type\":\"string\",\"description\":\"`str_replace`: the exact text to "
     "replace; it must occur once.\"},"
-    "\"new_str\":{\"type\":\"string\",\"description\":\"`str_replace`: the new text (default: "
-    "empty). `insert`: the text to insert. `regex_replace`: the new text; $1 or ${name} is a "
-    "group, $& the match, $$ a dollar.\"},"
+    "\"new_str\":{\"type\":\"string\",\"description\":\"`str_replace` (default: empty), "
+    "`insert`: the new text. `regex_replace`: the same; $1 or ${name} is a group, $& the "
+    "match, $$ a dollar.\"},"
     "\"insert_line\":{" INTEGER ",\"description\":\"`insert`: the line after which to insert; "
     "0 is the top.\"},"
     "\"pattern\":{\"type\":\"string\",\"description\":\"`regex_replace`: a Perl-compatible "
-    "regular expression; ^ and $ match at lines. `search`: the text to find, or with `regex` "
-    "an expression.\"},"
+    "regular expression; ^ and $ match at lines. `search`: a text, or with `regex` an "
+    "expression.\"},"
     "\"regex\":{\"type\":\"boolean\",\"description\":\"`search`: the pattern is an "
     "expression.\"},"
     "\"glob\":{\"type\":\"string\",\"description\":\"`search`: only files like *.{c,h} or, "
     "with a slash, src/**/*.c.\"},"
     "\"ignore_case\":{\"type\":\"boolean\",\"description\":\"`search`: in any case.\"},"
     "\"max\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,"
-    "\"description\":\"`search`: how many lines at most; default: 100.\"},"
+    "\"description\":\"`search`: most lines (default: 100).\"},"
     "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740991,"
-    "\"description\":\"`regex_replace`: how many matches at most; default: all.\"},"
-    "\"destination\":{\"type\":\"string\",\"description\":\"`copy`, `move`: absolute path of "
-    "the new file; nothing may be there.\"},"
-    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Revision of the file as last "
-    "read; if it is another now, nothing is changed and the call fails with CONFLICT.\"}}}";
+    "\"description\":\"`regex_replace`: most matches (default: all).\"},"
+    "\"destination\":{\"type\":\"string\",\"description\":\"`copy`, `move`: absolute path "
+    "where nothing is.\"},"
+    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Fail with CONFLICT if the "
+    "file is at another revision. A view tells it.\"}}}";
 
 static const struct ng_tool editor_tools[] = {
     {
         .name = "fileEditor",
         .title = "File editor",
-        .summary =
-            "View, create and edit text files below the gateway's roots, when source code, "
-            "configuration or another plain file is to be read or changed. `view` shows a file "
-            "with line numbers (or a part of it with `view_range`) or lists a folder; `create` "
-            "makes a new file; "
-            "`str_replace` replaces a text that occurs exactly once; `insert` adds lines after "
-            "a line; `regex_replace` replaces matches of a regular expression; `copy` and "
-            "`move` never overwrite; `undo_edit` takes the last change of a file back; "
-            "`search` finds lines in a file or in all files of a folder.",
+        .summary = "View, create and edit text files below the gateway's roots, when source "
+                   "code, configuration or another plain file is to be read or changed. `view` "
+                   "shows a file with line numbers, or lists a folder; `search` finds lines in "
+                   "a file or in all files of a folder; `undo_edit` takes the last change of a "
+                   "file back, also a `delete`. `create`, `copy` and `move` never overwrite.",
         .params = editor_params,
         .run = editor_run,
         .space = NG_SPACE_SHARED,
@@ -184,6 +180,8 @@ static const struct ng_resources editor_resources[] = {
         .list = editor_resource_list,
         .read = editor_resource_read,
         .complete = editor_resource_complete,
+        .find = editor_resource_find,
+        .scans = true,
     },
 };
 

@@ -114,6 +114,7 @@ int editor_str_replace(struct ng_call *call, struct editor_job *job);
 int editor_insert(struct ng_call *call, struct editor_job *job);
 int editor_regex_replace(struct ng_call *call, struct editor_job *job);
 int editor_undo(struct ng_call *call, struct editor_job *job);
+int editor_delete(struct ng_call *call, struct editor_job *job);
 int editor_transfer(struct ng_call *call, struct editor_job *job);
 int editor_search(struct ng_call *call, struct editor_job *job);
 
@@ -136,5 +137,10 @@ int editor_resource_complete(void *self, struct ng_call *call, struct ng_str spa
                              const char *variable, struct ng_str prefix,
                              struct ng_listing *listing);
 int editor_guide(void *self, struct ng_call *call, struct ng_str args);
+
+/* ---- file_editor_find.c */
+
+int editor_resource_find(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_find *find);
 
 #endif

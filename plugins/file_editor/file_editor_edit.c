@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_editor_edit.c - the commands create, str_replace, insert, undo_edit, copy, move. */
+/* file_editor_edit.c - the commands create, str_replace, insert, undo_edit, copy, move, delete.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -347,6 +348,11 @@ static int undo_replied(struct ng_call *call, enum ng_undo_kind kind, const stru
                                   former};
         return host->reply_parts(call, pieces, NG_COUNT(pieces));
     }
+    if (kind == NG_UNDO_DELETE) {
+        const char *what = now->type == NG_FILE_DIRECTORY ? "folder" : "file";
+        return ng_reply(call, host->format(call, "%.*sIt had deleted the %s, which is back.",
+                                           (int)done.len, done.data, what));
+    }
     struct ng_str text = str_or(now->data, ng_str_of(""));
     size_t bom = editor_bom(text);
     text = editor_clean(call, str_make(text.data + bom, text.len - bom));
@@ -415,6 +421,56 @@ int editor_transfer(struct ng_call *call, struct editor_job *job)
     transfer.to = job->destination;
     if (rc == NG_OK) {
         rc = call->host->file_transfer(call, &transfer);
+    }
+    return rc;
+}
+
+/* ---- delete */
+
+static int delete_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                     void *user)
+{
+    const struct editor_job *job = user;
+    bool folder = present->type == NG_FILE_DIRECTORY;
+    if (present->type == NG_FILE_NONE) {
+        return editor_fail_missing(call, job->path);
+    }
+    int rc = editor_check_mode(call, present->real);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    call->host->draft_delete(next);
+    return ng_reply(call, call->host->format(call,
+                                             "Deleted the %s %.*s. `undo_edit` with this path "
+                                             "brings it back.",
+                                             folder ? "folder" : "file", (int)present->real.len,
+                                             present->real.data));
+}
+
+int editor_delete(struct ng_call *call, struct editor_job *job)
+{
+    struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = job->path,
+        .fn = delete_fn,
+        .user = job,
+        .expected_revision = job->expected,
+        .max_bytes = NG_FILE_UNDO_BYTES,
+    };
+    struct ng_file now = {.size = sizeof(now)};
+    int rc = editor_check_mode(call, job->path);
+    if (rc == NG_OK) {
+        rc = call->host->file_stat(call, job->path, &now);
+    }
+    if (rc == NG_OK && now.type == NG_FILE_REGULAR && now.bytes > NG_FILE_UNDO_BYTES) {
+        rc = ng_fail(call, NG_ETOOLARGE,
+                     "%.*s has %llu bytes, and only up to %zu can be brought back. `move` it "
+                     "where it is not in the way.",
+                     (int)job->path.len, job->path.data, (unsigned long long)now.bytes,
+                     NG_FILE_UNDO_BYTES);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->file_edit(call, &edit);
     }
     return rc;
 }

@@ -12,8 +12,9 @@
 #define SEARCH_SHOWN 400 /* bytes of a line in the answer */
 #define SEARCH_FILE_MAX ((uint64_t)16 * 1024 * 1024)
 #define SEARCH_LINE_MAX ((size_t)1024 * 1024) /* the rest of a longer line is not searched */
-#define SEARCH_ANSWER_MAX ((size_t)60 * 1024) /* without what was left out */
-#define SEARCH_DEPTH 64                       /* levels of folders */
+#define SEARCH_END_MAX ((size_t)4 * 1024)     /* of an answer: what was left out */
+#define SEARCH_PATH_MAX ((size_t)64 * 1024)
+#define SEARCH_DEPTH 64 /* levels of folders */
 /* Limits of one call. At a limit, the search answers its results so far. */
 #define SEARCH_ENTRIES_MAX 1000000
 #define SEARCH_BYTES_MAX ((uint64_t)8 * 1024 * 1024 * 1024)
@@ -35,7 +36,7 @@ enum left_out {
 
 static const char *const left_texts[LEFT_KINDS] = {
     "over `max`",
-    "over the size of an answer (60 KiB)",
+    "over the size of an answer",
     "binary",
     "hidden",
     "over 16 MiB",
@@ -147,7 +148,7 @@ static int search_reply(struct search *search)
 {
     struct tally *tally = &search->tally;
     struct buf end;
-    buf_init(&end, SEARCH_ANSWER_MAX);
+    buf_init(&end, SEARCH_END_MAX);
     (void)buf_printf(&end, "%llu matches in %llu files", (unsigned long long)tally->lines,
                      (unsigned long long)tally->files);
     const char *before = "\nLeft out: ";
@@ -423,9 +424,10 @@ int editor_search(struct ng_call *call, struct editor_job *job)
         .ignore_case = host->json_type(ng_arg(call, "ignore_case")) == NG_TYPE_TRUE,
         .deadline_ns = search.deadline_ns,
     };
-    buf_init(&search.answer, size_min(SEARCH_ANSWER_MAX, (size_t)job->editor->max_result / 2));
+    size_t room = host->answer_room(call);
+    buf_init(&search.answer, room - size_min(room / 2, SEARCH_END_MAX));
     buf_init(&search.line, SEARCH_LINE_MAX);
-    buf_init(&search.path, SEARCH_ANSWER_MAX);
+    buf_init(&search.path, SEARCH_PATH_MAX);
     int rc = matcher_open(call, &options, &search.matcher);
     if (rc == NG_OK && ng_has_arg(call, "glob")) {
         rc = name_glob_open(call, ng_arg_text(call, "glob"), &search.glob);

@@ -6,11 +6,14 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/base/minmax.h"
+#include "core/base/text/lines_part.h"
+#include "core/base/utf8.h"
 #include "file_editor.h"
 
 #define VIEW_DEPTH 3 /* listed levels; the header says 2, for compatibility */
 #define VIEW_NUMBER_WIDTH 6
-#define VIEW_HEADER 320 /* header and warning, without the two paths */
+#define VIEW_HEADER (320 + LINES_PART_NOTE_MAX) /* without the two paths */
+#define VIEW_BOM_MAX 3
 
 /* ---- ranges */
 
@@ -59,59 +62,70 @@ static bool get_range(struct ng_call *call, int64_t range[2])
     return true;
 }
 
-static int fail_result_size(struct ng_call *call, const int64_t range[2], uint64_t max,
-                            int64_t fits)
-{
-    if (fits < range[0]) {
-        return ng_fail(call, NG_ETOOLARGE,
-                       "Line %lld alone is over the limit of an answer (%llu bytes), so no "
-                       "line of this `view_range` fits",
-                       (long long)range[0], (unsigned long long)max);
-    }
-    return ng_fail(call, NG_ETOOLARGE,
-                   "The lines of `view_range` [%lld, %lld] are over the limit of an answer "
-                   "(%llu bytes). Lines %lld to %lld fit: view [%lld, %lld]",
-                   (long long)range[0], (long long)range[1], (unsigned long long)max,
-                   (long long)range[0], (long long)fits, (long long)range[0], (long long)fits);
-}
+/* ---- the part that fits the answer */
 
-/* Counts the numbered lines that fit an answer. */
-struct fit {
-    uint64_t max;
-    uint64_t shown; /* bytes of the lines so far */
-    int64_t fits;   /* last line that fits; 0: none */
-    bool over;
+/* Lines of a file. */
+struct part {
+    struct ng_str path;
+    struct ng_str prefix; /* a warning, or absent */
+    struct ng_str
+        text; /* begins with line `first`; may end before `last` if that does not fit */
+    size_t first, last; /* the requested lines */
+    size_t total;       /* of the file */
 };
 
-static uint64_t number_width(size_t line)
+/* Bytes of lines in the answer, beside its other texts. */
+static size_t part_room(struct ng_call *call, struct ng_str path)
 {
-    uint64_t width = 0;
+    size_t room = call->host->answer_room(call);
+    return room - size_min(room, VIEW_HEADER + 2 * path.len);
+}
+
+/* Bytes of a line's number and its end, as editor_numbered() writes them. */
+static size_t number_bytes(size_t line)
+{
+    size_t width = 0;
     for (; line > 0; line /= 10) {
         width++;
     }
-    return u64_max(width, VIEW_NUMBER_WIDTH) + 2;
+    return size_max(width, VIEW_NUMBER_WIDTH) + 3;
 }
 
-static void fit_start(struct fit *fit, const struct editor *editor, struct ng_str path)
+/* The number of whole lines that fit. *ret_bytes: the bytes of the text that fit. */
+static size_t lines_that_fit(const struct part *part, size_t room, size_t *ret_bytes)
 {
-    uint64_t header = VIEW_HEADER + 2 * (uint64_t)path.len;
-    *fit = (struct fit){.max = u64_max(editor->max_result, header) - header};
-}
-
-/* Adds a byte of line `line`; its end adds the number, too. */
-static void fit_add(struct fit *fit, size_t line, char c)
-{
-    fit->shown++;
-    if (c == '\t') {
-        fit->shown += sizeof(EDITOR_TAB) - 2;
-    }
-    fit->over = fit->over || fit->shown + number_width(line) + 1 > fit->max;
-    if (c == '\n') {
-        fit->shown += number_width(line);
-        if (!fit->over) {
-            fit->fits = (int64_t)line;
+    size_t line = part->first;
+    size_t shown = number_bytes(line);
+    size_t at = 0;
+    for (; shown <= room && line <= part->last; at++) {
+        if (at >= part->text.len || part->text.data[at] == '\n') {
+            line++;
+            shown += number_bytes(line);
+        } else {
+            shown += part->text.data[at] == '\t' ? sizeof(EDITOR_TAB) - 1 : 1;
         }
     }
+    /* The last byte did not fit. */
+    *ret_bytes = size_min(part->text.len, at - (at > 0 && shown > room));
+    return line - part->first;
+}
+
+static int part_reply(struct ng_call *call, const struct part *part)
+{
+    size_t bytes = 0;
+    size_t count = part->last - part->first + 1;
+    size_t fits = lines_that_fit(part, part_room(call, part->path), &bytes);
+    struct ng_str text = part->text;
+    char note[LINES_PART_NOTE_MAX] = "";
+    if (fits == 0) {
+        text = utf8_cut(text, bytes);
+    }
+    if (fits < count) {
+        const struct lines_part shown = {part->first, part->last, part->total, fits, text.len};
+        lines_part_note(note, "view_range", &shown);
+    }
+    struct ng_str lines = editor_numbered(call, text, 1, size_max(fits, 1), part->first);
+    return editor_reply_lines(call, part->prefix, part->path, lines, note);
 }
 
 /* ---- large files: keeps the requested lines only */
@@ -120,21 +134,17 @@ struct stream {
     struct ng_call *call;
     int64_t first, last; /* last -1: to the end */
     size_t line;         /* present line, from 1 */
-    struct fit fit;
+    size_t most;         /* bytes to keep: more than fit the answer */
     struct buf lines;
     struct editor_check check;
 };
 
 static void stream_byte(struct stream *stream, char c)
 {
-    bool wanted = stream->line >= (uint64_t)stream->first && !stream->fit.over &&
+    bool wanted = stream->line >= (uint64_t)stream->first && stream->lines.len < stream->most &&
                   (stream->last == -1 || stream->line <= (uint64_t)stream->last);
     if (wanted) {
-        fit_add(&stream->fit, stream->line, c);
         buf_add_char(&stream->lines, c);
-        if (stream->fit.over) {
-            buf_done(&stream->lines);
-        }
     }
     stream->line += c == '\n';
 }
@@ -162,36 +172,36 @@ static int stream_reply(struct stream *stream, struct ng_str path, const int64_t
     if (rc != NG_OK) {
         return rc;
     }
-    if (stream->fit.over) {
-        return fail_result_size(call, range, stream->fit.max, stream->fit.fits);
-    }
-    struct ng_str text = str_or(buf_str(&stream->lines), ng_str_of(""));
-    if (range[0] == 1 && editor_bom(text) > 0) {
-        text = str_make(text.data + editor_bom(text), text.len - editor_bom(text));
-    }
+    struct part part = {
+        .path = path,
+        .text = str_or(buf_str(&stream->lines), ng_str_of("")),
+        .first = (size_t)range[0],
+        .last = range_last(range, stream->line),
+        .total = stream->line,
+    };
+    size_t bom = range[0] == 1 ? editor_bom(part.text) : 0;
+    part.text = str_make(part.text.data + bom, part.text.len - bom);
     const char *fault = editor_check_end(&stream->check);
-    struct ng_str prefix = {NULL, 0};
     if (fault != NULL) {
-        prefix = editor_warning(call, path, fault);
-        text = editor_clean(call, text);
+        part.prefix = editor_warning(call, path, fault);
+        part.text = editor_clean(call, part.text);
     }
-    size_t last = range_last(range, stream->line);
-    struct ng_str lines =
-        editor_numbered(call, text, 1, last - (size_t)range[0] + 1, (size_t)range[0]);
-    return editor_reply_lines(call, prefix, path, lines, "");
+    if (part.text.data == NULL) {
+        return ng_fail(call, NG_ETOOLARGE, "The answer is too large for one call.");
+    }
+    return part_reply(call, &part);
 }
 
-static int view_stream(struct ng_call *call, const struct editor *editor, struct ng_str path,
-                       const int64_t range[2])
+static int view_stream(struct ng_call *call, struct ng_str path, const int64_t range[2])
 {
     struct stream stream = {
         .call = call,
         .first = range[0],
         .last = range[1],
         .line = 1,
+        .most = part_room(call, path) + VIEW_BOM_MAX + 1,
     };
     buf_init(&stream.lines, SIZE_MAX / 4);
-    fit_start(&stream.fit, editor, path);
     struct ng_file file = {.size = sizeof(file)};
     int rc = call->host->file_stream(call, path, stream_chunk, &stream, &file);
     if (rc == NG_OK && file.revision.data == NULL) {
@@ -210,19 +220,6 @@ static int view_stream(struct ng_call *call, const struct editor *editor, struct
 
 /* ---- whole files */
 
-/* The last line that fits, beginning with `first`. */
-static int64_t lines_that_fit(struct ng_str text, int64_t first, struct fit *fit)
-{
-    size_t line = 1;
-    for (size_t i = 0; i < text.len && !fit->over; i++) {
-        if (line >= (uint64_t)first) {
-            fit_add(fit, line, text.data[i]);
-        }
-        line += text.data[i] == '\n';
-    }
-    return fit->fits;
-}
-
 static int view_whole(struct ng_call *call, const struct editor *editor, struct ng_str path,
                       const int64_t *range)
 {
@@ -239,33 +236,28 @@ static int view_whole(struct ng_call *call, const struct editor *editor, struct 
     struct ng_str text = file.data;
     const char *fault = editor_not_text(text);
     size_t bom = editor_bom(text);
+    struct part part = {.path = path, .first = 1};
     text = str_make(text.data + bom, text.len - bom);
-    struct ng_str prefix = {NULL, 0};
     if (fault != NULL) {
-        prefix = editor_warning(call, path, fault);
+        part.prefix = editor_warning(call, path, fault);
         text = editor_clean(call, text);
     }
     if (text.data == NULL) {
         return ng_fail(call, NG_ETOOLARGE, "The answer is too large for one call.");
     }
-    size_t total = editor_count(text, '\n') + 1;
-    size_t first = 1;
-    size_t last = total;
+    part.total = editor_count(text, '\n') + 1;
+    part.last = part.total;
     if (range != NULL) {
-        rc = check_range(call, range, total);
-        first = (size_t)range[0];
-        last = range_last(range, total);
+        rc = check_range(call, range, part.total);
+        part.first = (size_t)range[0];
+        part.last = range_last(range, part.total);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str lines = editor_numbered(call, text, first, last, first);
-    struct fit fit;
-    fit_start(&fit, editor, path);
-    if (range != NULL && lines.len > fit.max) {
-        return fail_result_size(call, range, fit.max, lines_that_fit(text, range[0], &fit));
-    }
-    rc = editor_reply_lines(call, prefix, path, lines, "");
+    size_t at = editor_line_start(text, part.first);
+    part.text = str_make(text.data + at, text.len - at);
+    rc = part_reply(call, &part);
     if (rc == NG_OK) {
         rc = call->host->revision_text(call, file.revision);
     }
@@ -386,7 +378,7 @@ int editor_view(struct ng_call *call, const struct editor *editor, struct ng_str
     }
     bool ranged = get_range(call, range);
     if (ranged && file.bytes > editor->max_file_size) {
-        return view_stream(call, editor, path, range);
+        return view_stream(call, path, range);
     }
     return view_whole(call, editor, path, ranged ? range : NULL);
 }

@@ -77,35 +77,33 @@ static const char notebook_params[] =
     "\"mode\":{\"type\":\"string\","
     "\"enum\":[\"create\",\"list\",\"search\",\"read\",\"write\",\"clear\",\"rename\","
     "\"delete\",\"undo\"],"
-    "\"description\":\"What to do: `create` makes a notebook (or overwrites one), `list` shows "
-    "all, `search` finds lines in all, `read` returns the text, `write` replaces, inserts or "
-    "appends text, `clear` empties "
-    "it, `rename` and `delete` can be undone, `undo` takes back your own last change.\"},"
+    "\"description\":\"`create` makes or overwrites a notebook, `search` finds lines in all, "
+    "`write` replaces, inserts or appends text, `clear` empties it, `undo` takes back your own "
+    "last change, also `rename` and `delete`.\"},"
     "\"name\":{\"type\":\"string\","
     "\"description\":\"Name of the notebook. Without it: `default`, which always exists.\"},"
     "\"newStr\":{\"type\":\"string\","
     "\"description\":\"`create`: the first content. `write`: the text to put in; alone it is "
     "appended.\"},"
-    "\"query\":{\"type\":\"string\",\"description\":\"`search`: words that a line must have, "
-    "in "
-    "any case.\"},"
-    "\"newName\":{\"type\":\"string\",\"description\":\"`rename`: the new name.\"},"
+    "\"query\":{\"type\":\"string\",\"description\":\"`search`: words of a line, in any "
+    "case.\"},"
+    "\"newName\":{\"type\":\"string\",\"description\":\"For `rename`.\"},"
     "\"readRange\":{\"type\":\"array\",\"items\":{\"type\":\"integer\","
     "\"minimum\":-9007199254740992,\"maximum\":9007199254740992},"
     "\"minItems\":2,\"maxItems\":2,"
-    "\"description\":\"`read`: first and last line to return, with line numbers. Lines count "
-    "from 1, -1 is the last line.\"},"
+    "\"description\":\"`read`: first and last line, from 1 (-1: the last line), with "
+    "numbers.\"},"
     "\"oldStr\":{\"type\":\"string\","
-    "\"description\":\"`write`: the text to replace by newStr. Its first occurrence is "
-    "replaced. Not together with insertLine.\"},"
+    "\"description\":\"`write`: the text whose first occurrence newStr replaces. Not with "
+    "insertLine.\"},"
     "\"insertLine\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\","
     "\"minimum\":-9007199254740992,\"maximum\":9007199254740992}],"
-    "\"description\":\"`write`: insert newStr after this line. A number counts from 1 (0: at "
-    "the start, -1: after the last line, -2: before the last line); a text: after the first "
-    "line that contains it.\"},"
+    "\"description\":\"`write`: insert newStr after this line: a number (0: at the start, -1: "
+    "after the last line, -2: before the last line), or a text (after the first line that "
+    "contains it).\"},"
     "\"expectedRevision\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992,"
-    "\"description\":\"Write only if the notebook is at this revision (0: does not exist "
-    "yet), else fail with CONFLICT. A read tells the revision.\"}}}";
+    "\"description\":\"Fail with CONFLICT if the notebook is at another revision (0: does not "
+    "exist yet). A read tells it.\"}}}";
 
 static const struct ng_tool notebook_tools[] = {
     {
@@ -113,10 +111,7 @@ static const struct ng_tool notebook_tools[] = {
         .title = "Notebook",
         .summary =
             "Keep named text notebooks that survive the conversation and can be shared by "
-            "several agents: for notes, plans and lists to be read again later. `create`, "
-            "`list`, `search`, "
-            "`read`, `write`, `clear`, `rename` and `delete` them, `undo` your last change; a "
-            "write replaces text, inserts lines or appends.",
+            "several agents: for notes, plans and lists to be read again later.",
         .params = notebook_params,
         .run = notebook_run,
         .effect = NG_EFFECT_WRITES,
@@ -141,6 +136,7 @@ static const struct ng_option notebook_options[] = {
 static const struct ng_collection notebook_collections[] = {
     {
         .name = NOTEBOOK_COLLECTION,
+        .flags = NG_COLLECTION_TEXT_SEARCH,
         .field_size = sizeof(struct ng_field),
     },
 };
@@ -155,6 +151,7 @@ static const struct ng_resources notebook_resources[] = {
         .list = notebook_resource_list,
         .read = notebook_resource_read,
         .complete = notebook_resource_complete,
+        .find = notebook_resource_find,
     },
 };
 

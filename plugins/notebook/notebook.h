@@ -68,6 +68,11 @@ int notebook_resource_complete(void *self, struct ng_call *call, struct ng_str s
                                const char *variable, struct ng_str prefix,
                                struct ng_listing *listing);
 
+/* ---- notebook_find.c ---- */
+
+int notebook_resource_find(void *self, struct ng_call *call, struct ng_str space,
+                           struct ng_find *find);
+
 /* ---- notebook_guide.c ---- */
 
 int notebook_guide(void *self, struct ng_call *call, struct ng_str args);

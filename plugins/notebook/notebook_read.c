@@ -2,6 +2,9 @@
 /* notebook_read.c - reads and lists notebooks, for the tool and as resources. */
 #include <string.h>
 
+#include "core/base/minmax.h"
+#include "core/base/text/lines_part.h"
+#include "core/base/utf8.h"
 #include "notebook.h"
 #include "notebook_text.h"
 
@@ -10,6 +13,48 @@
 /* Names of one completion; clients get at most a hundred. */
 #define NOTEBOOK_COMPLETE_MAX 200
 #define NOTEBOOK_MIME_TYPE "text/plain"
+
+/* The text, then a line that says which part it is. */
+static int notebook_reply_part(struct ng_call *call, struct ng_str text,
+                               const struct lines_part *part)
+{
+    char note[LINES_PART_NOTE_MAX];
+    lines_part_note(note, "readRange", part);
+    const struct ng_str pieces[] = {text, ng_str_of("\n"), ng_str_of(note)};
+    return call->host->reply_parts(call, pieces, NG_COUNT(pieces));
+}
+
+/* The lines with their numbers, as many as fit. */
+static int notebook_reply_lines(struct ng_call *call, struct ng_str text, int64_t first,
+                                int64_t last, int64_t total)
+{
+    size_t room = call->host->answer_room(call);
+    size_t bytes = 0;
+    int64_t fits = notebook_fitting(text, first, last, room, &bytes);
+    struct lines_part part = {(size_t)first, (size_t)last, (size_t)total, (size_t)fits, 0};
+    bool is_whole = fits == last - first + 1;
+    if (!is_whole) {
+        room -= size_min(room, LINES_PART_NOTE_MAX);
+        fits = notebook_fitting(text, first, last, room, &bytes);
+        part.lines = (size_t)fits;
+    }
+    if (fits == 0) { /* the beginning of the first line */
+        size_t start = notebook_line_start(text, first);
+        text = utf8_cut(text, start + room - size_min(room, NOTEBOOK_LABEL_MAX));
+        part.bytes = text.len - start;
+        bytes = room;
+        fits = 1;
+    }
+    char *out = ng_alloc(call, bytes + 1);
+    if (out == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory for %zu bytes of lines", bytes);
+    }
+    struct ng_str numbered = {out, notebook_number(text, first, first + fits - 1, out)};
+    if (is_whole) {
+        return ng_reply(call, numbered);
+    }
+    return notebook_reply_part(call, numbered, &part);
+}
 
 static int notebook_reply_range(struct ng_call *call, struct ng_str name,
                                 const struct ng_doc *doc)
@@ -38,14 +83,24 @@ static int notebook_reply_range(struct ng_call *call, struct ng_str name,
             name, host->format(call, "' has %lld line(s).", (long long)lines)};
         return host->reply_parts(call, pieces, NG_COUNT(pieces));
     }
-    size_t len = notebook_number(text, first, last, NULL);
-    char *out = ng_alloc(call, len + 1);
-    if (out == NULL) {
-        return ng_fail(call, NG_EINTERNAL, "out of memory for %zu bytes of lines", len);
+    return notebook_reply_lines(call, text, first, last, lines);
+}
+
+/* The beginning of a text that is over the limit of an answer. */
+static int notebook_reply_beginning(struct ng_call *call, const struct ng_doc *doc, size_t room)
+{
+    int64_t lines = notebook_stored_lines(call, doc);
+    if (lines <= 0) {
+        lines = notebook_lines(doc->text);
     }
-    (void)notebook_number(text, first, last, out);
-    struct ng_str numbered = {out, len};
-    return ng_reply(call, numbered);
+    struct ng_str text = utf8_cut(doc->text, room - size_min(room, LINES_PART_NOTE_MAX));
+    struct lines_part part = {1, (size_t)lines, (size_t)lines, 0, text.len};
+    const char *end = text.len > 0 ? memrchr(text.data, '\n', text.len) : NULL;
+    if (end != NULL) {
+        text.len = (size_t)(end - text.data);
+        part.lines = (size_t)notebook_lines(text);
+    }
+    return notebook_reply_part(call, text, &part);
 }
 
 int notebook_read(struct ng_call *call, struct ng_str name)
@@ -66,6 +121,10 @@ int notebook_read(struct ng_call *call, struct ng_str name)
     }
     if (ng_has_arg(call, "readRange")) {
         return notebook_reply_range(call, name, doc);
+    }
+    size_t room = host->answer_room(call);
+    if (doc->text.len > room) {
+        return notebook_reply_beginning(call, doc, room);
     }
     if (doc->text.len > 0) {
         return ng_reply(call, doc->text);

@@ -39,8 +39,7 @@ int64_t notebook_lines(struct ng_str text)
     return (int64_t)count;
 }
 
-/* Offset of the beginning of line `line`. */
-static size_t notebook_line_start(struct ng_str text, int64_t line)
+size_t notebook_line_start(struct ng_str text, int64_t line)
 {
     size_t at = 0;
     for (int64_t i = 1; i < line && at < text.len; i++) {
@@ -131,22 +130,45 @@ bool notebook_range(int64_t lines, int64_t a, int64_t b, int64_t *ret_first, int
     return *ret_first <= *ret_last;
 }
 
+/* Writes the separator and the number of a line; returns its bytes. */
+static size_t notebook_label(char label[NOTEBOOK_LABEL_MAX], int64_t line, int64_t first)
+{
+    return (size_t)snprintf(label, NOTEBOOK_LABEL_MAX, "%s%lld: ", line == first ? "" : "\n",
+                            (long long)line);
+}
+
+int64_t notebook_fitting(struct ng_str text, int64_t first, int64_t last, size_t room,
+                         size_t *ret_bytes)
+{
+    char label[NOTEBOOK_LABEL_MAX];
+    size_t at = notebook_line_start(text, first);
+    int64_t line = first;
+    *ret_bytes = 0;
+    for (; line <= last; line++) {
+        size_t len = notebook_line_length(text, at);
+        size_t bytes = notebook_label(label, line, first) + len;
+        if (bytes > room - *ret_bytes) {
+            break;
+        }
+        *ret_bytes += bytes;
+        at += len + 1;
+    }
+    return line - first;
+}
+
 size_t notebook_number(struct ng_str text, int64_t first, int64_t last, char *out)
 {
     size_t bytes = 0;
     size_t at = notebook_line_start(text, first);
     for (int64_t line = first; line <= last; line++) {
         char label[NOTEBOOK_LABEL_MAX];
-        int label_len = snprintf(label, sizeof(label), "%s%lld: ", line == first ? "" : "\n",
-                                 (long long)line);
+        size_t label_len = notebook_label(label, line, first);
         size_t len = notebook_line_length(text, at);
-        if (out != NULL && label_len > 0) {
-            memcpy(out + bytes, label, (size_t)label_len);
-            if (len > 0) {
-                memcpy(out + bytes + (size_t)label_len, text.data + at, len);
-            }
+        memcpy(out + bytes, label, label_len);
+        if (len > 0) {
+            memcpy(out + bytes + label_len, text.data + at, len);
         }
-        bytes += (size_t)label_len + len;
+        bytes += label_len + len;
         at += len + 1;
     }
     return bytes;

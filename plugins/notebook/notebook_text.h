@@ -25,8 +25,12 @@ bool notebook_integer(struct ng_str text, int64_t *ret_number);
  * from the end (-1 is the last line). Clipped to the text. False: no line is left.
  */
 bool notebook_range(int64_t lines, int64_t a, int64_t b, int64_t *ret_first, int64_t *ret_last);
-/* "N: line" for each of the lines, with '\n' between them. Returns the bytes; NULL `out`: only
- * counts. */
+/* Offset of the beginning of a line. */
+size_t notebook_line_start(struct ng_str text, int64_t line);
+/* How many of the lines notebook_number() writes in at most `room` bytes, and their bytes. */
+int64_t notebook_fitting(struct ng_str text, int64_t first, int64_t last, size_t room,
+                         size_t *ret_bytes);
+/* Writes "N: line" for each of the lines, with '\n' between them. Returns the bytes. */
 size_t notebook_number(struct ng_str text, int64_t first, int64_t last, char *out);
 /* The number of lines before an insertion at `number`: 0 and up count from the start, -1 is
  * after the last line, -2 before it. False: out of range. */

@@ -213,6 +213,8 @@ cells("deleteNotebookCells", "deleteNotebookCells", cellIds=["two"])
 cells("moveNotebookCell", "moveNotebookCell", cellId="two", index=0)
 cells("clearCellOutputs", "clearCellOutputs", cellIds=["one"])
 tool("listKernels", "listKernels", {}, exact=False)
+tool("search", "search", {"query": "first", "kinds": ["notebook", "page", "memory", "file", "cell"]}, exact=False)
+tool("listNotebooks", "listNotebooks", {}, exact=False)
 
 
 def running(world, mark):
@@ -314,6 +316,11 @@ def edited_note(world, mark):
     world.must(world.wire.tool("opennotes_edit", {"path": f"{mark}.md", "operation": "append", "content": mark}, HEADER))
 
 
+def linked_note(world, mark):
+    note(world, mark)
+    (world.notes / f"{mark}-from.md").write_text(f"[[{mark}]] [a]({mark}.md)\n")
+
+
 def notes(label, name, arguments, before=None, writes=False, exact=True):
     tool(label, "opennotes_" + name, arguments, before=before, after=no_note if before or writes else None, writes=writes,
          exact=exact, short=label in ("opennotes_edit", "opennotes_search"))
@@ -340,6 +347,8 @@ notes("opennotes_edit prepend", "edit", lambda w, m: {"path": f"{m}.md", "operat
 notes("opennotes_edit set", "edit", lambda w, m: {
     "path": f"{m}.md", "operation": "set", "data": {"status": "done", "more": [1, "two"]}}, before=note, writes=True)
 notes("opennotes_edit undo", "edit", lambda w, m: {"path": f"{m}.md", "operation": "undo"}, before=edited_note, writes=True)
+notes("opennotes_move", "move", lambda w, m: {"path": f"{m}.md", "to": f"moved/{m}-to.md"}, before=linked_note, writes=True)
+notes("opennotes_delete", "delete", lambda w, m: {"path": f"{m}.md"}, before=linked_note, writes=True)
 notes("opennotes_daily", "daily", lambda w, m: {
     "content": m, "date": (datetime.date(2000, 1, 1) + datetime.timedelta(int(m[5:11]))).isoformat()}, writes=True)
 notes("opennotes_daily section", "daily", lambda w, m: {

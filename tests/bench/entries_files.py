@@ -14,7 +14,12 @@ import time
 import rig
 from curves import CONNECTIONS, tool
 from entries import Group, Row, Skip, times
+from entries_notebook import RARE as RARE_ENTRY
+from entries_notebook import WORDS, made_entries
 from made_notes import RARE, make_notes
+
+# Kinds of a search that are in an index.
+INDEXED = ["notebook", "page", "code_snippet", "research_note", "memory"]
 
 MILLIS = "ms CPU"
 SYNCS = "fsync,fdatasync,sync_file_range,msync"
@@ -177,4 +182,44 @@ class Notes(Group):
                 f"{statistics.median(took):.2f} ms")
 
 
-GROUPS = (Edited, Cells, Notes)
+class Everything(Group):
+    """One search over all kinds: many entries, memories and named texts in the store, and many files below a root."""
+
+    name = "a search over everything"
+
+    def begin(self):
+        self.entries, self.files = self.sized(100000, 100), self.sized(10000, 20)
+        self.server = self.gateway("plugins=agent_notebook,notebook,search,file_editor,cells")
+        entries = list(made_entries(self.entries))
+        self.many(self.server, "notebook_create", entries)
+        for tool_name, key, more in (("memory_log", "content", {}), ("notebook", "newStr", {"mode": "create"})):
+            self.many(self.server, tool_name, [{key: entry["content"]} | more | ({"name": f"n{number}"} if more else {})
+                                               for number, entry in enumerate(entries[:self.entries // 100])])
+        place = os.path.join(self.server.data, "files")
+        for number in range(self.files):
+            folder = os.path.join(place, f"f{number // 100}")
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, f"{number}.txt"), "w") as file:
+                file.write(entries[number % len(entries)]["content"] * 4)
+        self.call(self.server, "search", {"query": " ".join(WORDS), "kinds": INDEXED})  # the index is made now
+        self.bench.settle(self.server)
+
+    def rows(self):
+        return [Row(f"search, the first hits of {self.entries:,} entries, memories and named texts, p50 of one connection",
+                    lambda: self.searched("words", WORDS, {"kinds": INDEXED}), ("<=", 50, "ms")),
+                Row("search, the same with a word of few entries", lambda: self.searched("rare", [RARE_ENTRY], {"kinds": INDEXED}),
+                    ("<=", 50, "ms")),
+                Row(f"search, all kinds, with {self.files:,} files of 4 KB", lambda: self.searched("all", WORDS, {}), unit="ms")]
+
+    def searched(self, key, words, more):
+        arguments = {"query": " ".join(words)} | more
+        found = self.call(self.server, "search", arguments)
+        if not found["hits"]:
+            raise SystemExit(f"nothing is found by {arguments}")
+        file = self.file(key, lambda: tool("search", arguments))
+        rows = [self.bench.load(self.server, 1, file) for _ in range(self.bench.rounds + 1)][1:]
+        return (rig.median(rows, "p50_ms"), f"{found['total']} hits, complete: {found['complete']}, "
+                f"{rig.least_of(rows, 'cpu_us'):.0f} us of CPU")
+
+
+GROUPS = (Edited, Cells, Notes, Everything)

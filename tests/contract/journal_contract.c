@@ -243,6 +243,35 @@ static void test_delivered_twice(void **state)
     free(rows);
 }
 
+/* A recall of memories leaves references out, also a memory that looks like one. */
+static void test_recall_of_memories(void **state)
+{
+    struct suite *suite = *state;
+    struct collected *rows = calloc(1, sizeof(*rows));
+    assert_non_null(rows);
+    struct ng_entry entries[] = {
+        journal_reference("team", "e1", "p1", 1, 10),
+        journal_reference("team", "e2", "p2", 1, 20),
+        journal_memory("team", "e3", "a lantern", 30),
+        journal_memory("team", "e4", "another lantern", 40),
+    };
+    entries[0].title = ng_str_of("lantern");
+    entries[1].content = ng_str_of("of a lantern");
+    entries[3].source = ng_str_of("notebook");
+    assert_int_equal(suite_deliver(suite, entries, NG_COUNT(entries)), NG_OK);
+    static const char *const texts[] = {"", "lantern", "lanterns"};
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        struct ng_recall recall = {
+            .space = ng_str_of("team"), .text = ng_str_of(texts[i]), .memories = true};
+        suite_recall(suite, &recall, rows);
+        assert_int_equal(rows->count, 2);
+        assert_int_equal(rows->entries[0].kind, NG_ENTRY_MEMORY);
+        assert_int_equal(rows->entries[1].kind, NG_ENTRY_MEMORY);
+        collected_done(rows);
+    }
+    free(rows);
+}
+
 static void test_many(void **state)
 {
     struct suite *suite = *state;
@@ -555,6 +584,7 @@ int journal_contract_on(const char *name, const char *const *sets, void (*prepar
         CONTRACT(test_timeline),
         CONTRACT(test_bad_date),
         CONTRACT(test_delivered_twice),
+        CONTRACT(test_recall_of_memories),
         CONTRACT(test_many),
         CONTRACT(test_reference_moves_forward),
         CONTRACT(test_bad_entries),

@@ -179,6 +179,9 @@ static void test_queries(void **state)
     struct ng_str tags[] = {ng_str_of("a b"), ng_str_of("c|d}"), ng_str_of("")};
     struct ng_recall recall = {.size = sizeof(recall)};
     expect_query(&recall, "*");
+    recall.memories = true;
+    expect_query(&recall, "* -(@source:{notebook} @score:[0.8 0.8]) ");
+    recall.memories = false;
     recall.text = ng_str_of(" fox-trot (dance)|\"now\" a_b* \\");
     expect_query(&recall, "@words|content:(\"fox trot\"|dance|danc|now|(a b*)) ");
     recall.text = ng_str_of("What about the fox");

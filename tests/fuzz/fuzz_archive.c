@@ -6,9 +6,9 @@
 
 #include "core/archive/archive.h"
 #include "core/archive/archive_hash.h"
+#include "core/archive/files_pack.h"
 #include "core/base/buf.h"
 #include "core/base/str.h"
-#include "core/files/files_pack.h"
 
 #define ARCHIVE_BYTES_MAX ((size_t)1024 * 1024)
 #define ERROR_BYTES_MAX 65536

@@ -23,8 +23,8 @@ static void go_round(struct arena *arena, const struct mcp_uri *uri)
     struct buf text;
     struct mcp_uri again;
     const char *why = NULL;
-    buf_init(&text, MCP_URI_MAX);
-    must(mcp_uri_print(&text, uri->space, uri->kind, uri->id) == NG_OK);
+    buf_init(&text, RESOURCE_URI_MAX);
+    must(resource_uri_print(&text, uri->space, uri->kind, uri->id) == NG_OK);
     must(mcp_uri_is_ours(buf_str(&text)));
     must(mcp_uri_parse(arena, buf_str(&text), &again, &why) == NG_OK);
     must(str_equal(again.space, uri->space) && str_equal(again.kind, uri->kind) &&

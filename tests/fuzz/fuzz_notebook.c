@@ -26,7 +26,10 @@ static void check_range(struct ng_str text, int64_t a, int64_t b)
         return;
     }
     must(first >= 1 && first <= last && last <= lines);
-    size_t len = notebook_number(text, first, last, NULL);
+    size_t len = 0;
+    size_t some = 0;
+    must(notebook_fitting(text, first, last, SIZE_MAX, &len) == last - first + 1);
+    must(notebook_fitting(text, first, last, len - 1, &some) <= last - first && some < len);
     char *out = malloc(len + 1);
     must(out != NULL);
     must(notebook_number(text, first, last, out) == len);

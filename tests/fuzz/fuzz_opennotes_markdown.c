@@ -41,6 +41,11 @@ static int take_heading(void *user, const struct notes_heading *heading)
     return 0;
 }
 
+static void check_place(const struct seen *seen, const struct notes_link *link)
+{
+    must(link->at == SIZE_MAX || (link->at < link->end && link->end <= seen->text.len));
+}
+
 static int take_link(void *user, const struct notes_link *link)
 {
     struct seen *seen = user;
@@ -48,8 +53,23 @@ static int take_link(void *user, const struct notes_link *link)
     must(notes_link_kind_name(link->kind)[0] != '\0');
     must(link->kind != NOTES_LINK_WIKI || (link->target.len > 0 && link->text.len > 0));
     check_text(link->text);
+    check_place(seen, link);
     must(link->target.len <= NOTES_MARKDOWN_TEXT_MAX);
     seen->links++;
+    return 0;
+}
+
+static int take_image(void *user, const struct notes_link *image)
+{
+    check_place(user, image);
+    return 0;
+}
+
+static int take_definition(void *user, const struct notes_definition *found)
+{
+    const struct seen *seen = user;
+    must(found->at + found->target.len <= seen->text.len);
+    must(memcmp(seen->text.data + found->at, found->target.data, found->target.len) == 0);
     return 0;
 }
 
@@ -74,8 +94,12 @@ static int take_tag(void *user, const struct notes_inline_tag *tag)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct notes_markdown_events events = {take_heading, take_link, take_task,
-                                                        take_tag};
+    static const struct notes_markdown_events events = {.heading = take_heading,
+                                                        .link = take_link,
+                                                        .task = take_task,
+                                                        .tag = take_tag,
+                                                        .image = take_image,
+                                                        .places = true};
     struct notes_markdown_stats stats;
     struct arena arena;
     arena_init(&arena, 0);
@@ -87,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     must(notes_markdown_parse(text, &events, &seen, &stats) == NG_OK);
     must(stats.headings == seen.headings && stats.links == seen.links);
+    must(notes_markdown_definitions(text, take_definition, &seen) == NG_OK);
     must(stats.words <= text.len && stats.chars <= text.len);
     arena_done(&arena);
     return 0;

@@ -66,10 +66,12 @@ static void open_gateway(void)
 {
     char root_set[WHOLE_FOLDER_SIZE + 32];
     char notes_set[WHOLE_FOLDER_SIZE + 64];
-    const char *sets[] = {
-        "documents=memory", "plugins=notebook,agent_notebook,file_editor,opennotes,cells",
-        "limits.workers=2", root_set,
-        notes_set,          NULL};
+    const char *sets[] = {"documents=memory",
+                          "plugins=notebook,agent_notebook,file_editor,opennotes,cells,search",
+                          "limits.workers=2",
+                          root_set,
+                          notes_set,
+                          NULL};
     whole_folder(whole.folder);
     (void)snprintf(root, sizeof(root), "%s/files", whole.folder);
     (void)snprintf(root_set, sizeof(root_set), "roots=%s", root);

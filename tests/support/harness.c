@@ -185,6 +185,7 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
     assert_non_null(call);
     (void)call_set_caller(call, ng_str_of(agent), ng_str_of(space), NG_ROLE_ADMIN,
                           NG_MODE_AGENT, true);
+    call->caller.session = ng_str_of(harness->session);
     call->tool_name = ng_str_of(tool);
     call->args_text = ng_str_of(args);
     call->done = waiter_done;
@@ -197,6 +198,9 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
         pthread_mutex_unlock(&waiter.lock);
     }
     const struct result *result = &call->final;
+    struct buf meta;
+    buf_init(&meta, CALL_MEMORY_MAX);
+    call_print_meta(result, &meta);
     struct answer answer = {
         .rc = result->rc,
         .code = copy_of(ng_str_of(result->code)),
@@ -210,7 +214,9 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
         .is_json = result->is_json,
         .revision = result->revision_kind == REVISION_NUMBER ? result->revision_number : 0,
         .revision_text = copy_of(result->revision_text),
+        .meta = copy_of(buf_str(&meta)),
     };
+    buf_done(&meta);
     call_unref(call);
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.wake);
@@ -230,6 +236,7 @@ void answer_free(struct answer *answer)
     free(answer->details);
     free(answer->text);
     free(answer->revision_text);
+    free(answer->meta);
     memset(answer, 0, sizeof(*answer));
 }
 

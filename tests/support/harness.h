@@ -17,8 +17,9 @@
 
 struct harness {
     struct gateway *gateway;
-    char dir[256];     /* data directory; roots default to dir/files */
-    const char **sets; /* the configuration it was opened with */
+    char dir[256];       /* data directory; roots default to dir/files */
+    const char **sets;   /* the configuration it was opened with */
+    const char *session; /* the MCP session of its calls; NULL: none */
 };
 
 /* An answer; malloc'd copies, NUL-terminated, never NULL (but "" where absent). */
@@ -35,6 +36,7 @@ struct answer {
     bool is_json;
     uint64_t revision;
     char *revision_text;
+    char *meta; /* members of `_meta` */
 };
 
 /* The folder of temporary files: TMPDIR, else /tmp. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "json_writer.h"
 
 #define NUMBER_TEXT_MAX 40
@@ -222,4 +223,27 @@ void json_bool(struct ng_writer *writer, bool value)
 void json_null(struct ng_writer *writer)
 {
     json_raw(writer, ng_str_of("null"));
+}
+
+/* Bytes of a character of `len` bytes in a JSON string. */
+static size_t json_character_bytes(char c, size_t len)
+{
+    if ((unsigned char)c < 0x20 && (c == '\0' || strchr("\b\t\n\f\r", c) == NULL)) {
+        return strlen("\\u0000");
+    }
+    return (unsigned char)c < 0x20 || c == '"' || c == '\\' ? strlen("\\n") : len;
+}
+
+struct ng_str json_cut(struct ng_str text, size_t bytes)
+{
+    size_t used = 0;
+    for (size_t at = 0; at < text.len;) {
+        size_t len = size_max(utf8_length(text, at), 1);
+        used += json_character_bytes(text.data[at], len);
+        if (used > bytes) {
+            return str_make(text.data, at);
+        }
+        at += len;
+    }
+    return text;
 }

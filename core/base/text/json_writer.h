@@ -59,6 +59,11 @@ static inline void json_member_bool(struct ng_writer *writer, const char *name, 
 /* An array of strings. */
 void json_member_strings(struct ng_writer *writer, const char *name, const struct ng_str *texts,
                          size_t count);
+/* Most bytes of a JSON string for a byte of its text. */
+#define JSON_GROWTH_MAX 6
+/* The longest beginning, between characters, that a JSON string writes in at most `bytes`, its
+ * quotes not counted. */
+struct ng_str json_cut(struct ng_str text, size_t bytes);
 /* Before and behind a value that the caller writes into writer->buf itself. begin: false where
  * no value may stand, or the buffer has failed. */
 bool json_value_begin(struct ng_writer *writer);

@@ -23,8 +23,11 @@
  * watch and advise of ng_documents; moment of ng_query; confirm of ng_documents; deadline_ns of
  * ng_batch; later and start_later of ng_host; notes of ng_plugin; is_guide of ng_prompt; rights
  * of ng_caller; NG_TOOL_RESTORES; NG_TOOL_BY_SPACE; collection of ng_file_undo; content of
- * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET; undo
- * of ng_host; only_deleted of ng_query; NG_DOCUMENTS_ONLY_DELETED.
+ * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET; edits,
+ * edit_count and folder of ng_file_transfer; ng_hit, ng_find, and find, find_kind and scans of
+ * ng_resources; find of ng_host; memories of ng_recall; answer_room of ng_host;
+ * session of ng_caller; reply_meta and undo of ng_host; only_deleted of ng_query;
+ * NG_DOCUMENTS_ONLY_DELETED.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

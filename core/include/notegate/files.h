@@ -26,8 +26,9 @@ enum ng_file_type {
     NG_FILE_OTHER = 3
 };
 
-/* Undo steps of one file. */
+/* Undo steps of one file, and bytes of text that they keep. */
 #define NG_FILE_UNDO_MAX 10
+#define NG_FILE_UNDO_BYTES ((size_t)12 * 1024 * 1024)
 /* Pause before a retry of a read while another program seems to write the file. */
 #define NG_FILE_PAUSE_MS 50
 /* Most links in one path. */
@@ -53,7 +54,8 @@ struct ng_file {
 
 /*
  * Makes the next content from the present one: sets it with host->draft_text or
- * host->draft_splice, and replies. Without a draft call nothing is written and the reply is
+ * host->draft_splice, or removes the file, or an empty folder, with host->draft_delete; and
+ * replies. Without a draft call nothing is written and the reply is
  * sent. May be retried after a save of another program, on another thread, after the tool has
  * returned: so `user` is in call memory. An error writes nothing and fails the call, except
  * NG_EWOULDBLOCK: it means that another program seems to be writing the file. Then the file is
@@ -115,6 +117,9 @@ struct ng_file_list {
 
 #define NG_FILE_ENTRIES_MAX 100000
 
+/* Most files that change with one move: those inside a moved folder, and those of `edits`. */
+#define NG_FILE_GROUP_MAX 4096
+
 /* Copies or moves a file inside the roots; never replaces a file. Creates missing parents and
  * keeps the mode. Undoable; a move takes the undo history along. `replied` makes the reply once
  * all checks have passed; NULL: no reply. Read by its size. */
@@ -127,21 +132,30 @@ struct ng_file_transfer {
     ng_file_fn *replied;             /* present: the file under its new path, next: NULL */
     void *user;
     int exists_code; /* if `to` exists; 0: NG_ECONFLICT */
+    /* Of a move: edits of other files, or of `from`, that belong to it. After a crash all of it
+     * took place, or nothing; one undo of `to`, or of an edited file, reverts all. Paths are
+     * those before the move; a file that does not exist is left out. Of an edit only size,
+     * path, fn, user, max_bytes and collection count; `fn` must not reply. At most
+     * NG_FILE_GROUP_MAX. `user` of each is in call memory. */
+    const struct ng_file_edit *edits;
+    size_t edit_count;
+    bool folder; /* `from` may be a folder; it moves with all its files */
 };
 
 /* The effect of an undo, for its reply. */
 enum ng_undo_kind {
     NG_UNDO_EDIT = 1,   /* restored the content before the edit */
     NG_UNDO_CREATE = 2, /* removed the file */
-    NG_UNDO_MOVE = 3    /* moved the file back to its former path (`former`) */
+    NG_UNDO_MOVE = 3,   /* moved the file back to its former path (`former`) */
+    NG_UNDO_DELETE = 4  /* made the file or empty folder again that was removed */
 };
 
 typedef int ng_undo_fn(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
                        struct ng_str former, void *user);
 
-/* Reverts the last change of a tool. NG_ENOTFOUND: the file does not exist. NG_ECONFLICT: it
- * was changed since by another program; nothing is changed. NG_EFAILED: no history. Read by its
- * size.
+/* Reverts the last change of a tool, also a removal. NG_ENOTFOUND: the file does not exist.
+ * NG_ECONFLICT: it was changed since by another program; nothing is changed. NG_EFAILED: no
+ * history. Read by its size.
  */
 struct ng_file_undo {
     size_t size;

@@ -67,6 +67,7 @@ struct ng_recall {
     int64_t since_ms;
     uint32_t limit;
     double min_score; /* least score of an entry; 0: all */
+    bool memories;    /* no references; modules built without this member ignore it */
 };
 
 /* The entries of one day. Read by its size. */

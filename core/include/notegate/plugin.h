@@ -8,7 +8,7 @@
  *  2. If start() succeeded, stop() runs exactly once.
  *  3. Inputs (ng_str, values, documents, files) are borrowed for the call.
  *  4. Outputs are passed to the host (ng_reply() and others), never as malloc'd memory.
- *  5. A call ends when run() returns; after NG_PENDING, with its last commit or deferral.
+ *  5. A call ends when run() returns; after NG_PENDING, when its last commit or deferral ends.
  *  6. Modules are unloaded at shutdown only; stop() joins the threads of the module.
  */
 #ifndef NOTEGATE_PLUGIN_H
@@ -17,6 +17,7 @@
 #include "abi.h"
 #include "documents.h"
 #include "files.h"
+#include "resources.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,10 +57,10 @@ struct ng_caller {
     bool all_spaces; /* admin */
     struct ng_str request_id;
     struct ng_str traceparent; /* W3C trace context, or {NULL, 0} */
-    /* The right to run code (NG_EFFECT_RUNS). A tool that runs code only for some arguments
-     * fails those calls with NG_ERUN if this is false. */
+    /* May it run code? A tool that does so for some arguments fails those with NG_ERUN. */
     bool run;
-    uint64_t rights; /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
+    uint64_t rights;       /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
+    struct ng_str session; /* names the MCP session; {NULL, 0}: none; newer, as rights */
 };
 
 /* ---- a call ---- */
@@ -242,8 +243,7 @@ struct ng_host {
     int (*file_edit)(struct ng_call *call, const struct ng_file_edit *edit);
     int (*file_transfer)(struct ng_call *call, const struct ng_file_transfer *transfer);
     int (*file_undo)(struct ng_call *call, const struct ng_file_undo *undo);
-    /* The roots that the caller may use, in the order of the configuration. Borrowed for the
-     * call. */
+    /* The roots that the caller may use, in configured order. Borrowed for the call. */
     size_t (*file_roots)(struct ng_call *call, const struct ng_str **ret_roots);
 
     /* The functions of the journal (see journal.h) and its handle. */
@@ -262,9 +262,8 @@ struct ng_host {
      * retry_ms. No effect if the transport cannot resume (MCP sessions over HTTP can). */
     void (*detach_client)(struct ng_call *call, int64_t retry_ms);
 
-    /* The start of the requested page: after the entry with this id; absent: at the beginning.
-     * A listing that calls this must start there, even if the entry does not exist any more.
-     * Any other listing is read from its beginning for every page. */
+    /* The start of the requested page: after the entry with this id, also if that is gone;
+     * absent: the beginning. Without this call, every page is read from the beginning. */
     struct ng_str (*list_after)(struct ng_listing *listing);
 
     /* Only in start(): adds a folder as a root for file calls of this plugin, as "PATH" or
@@ -342,6 +341,16 @@ struct ng_host {
      * (NG_EBUSY: the gateway is stopping, `step` does not run). step NULL: only frees it. Due
      * for each, at the latest in stop(). */
     int (*start_later)(struct ng_later *later, ng_step_fn *step, void *user);
+
+    /* Searches the resources of all plugins that the caller may use, kind by kind in a stable
+     * order, in the space that it names, else in the default space of each plugin. `find` is in
+     * call memory. Returns NG_PENDING; return it. Then step(call, find->user) runs on a worker
+     * and returns the result of the call. A kind that fails is left out (`incomplete`). */
+    int (*find)(struct ng_call *call, struct ng_find *find, ng_step_fn *step);
+    /* Bytes that the answer's text may have (tools.max_answer), less those in reply_json(). */
+    size_t (*answer_room)(struct ng_call *call);
+    /* Sets a member of `_meta` of the answer, also of a failure. Copies. */
+    int (*reply_meta)(struct ng_call *call, const char *name, struct ng_str text);
     /* See struct ng_undo. Blocks. */
     int (*undo)(struct ng_call *call, const struct ng_undo *undo);
 };
@@ -353,8 +362,7 @@ enum ng_threads {
     NG_THREADS_PARALLEL = 1 /* calls run concurrently */
 };
 
-/* The effect of a call on data; decides which callers may use the tool. The default is the safe
- * value. */
+/* The effect of a call on data; decides which callers may use it. The default is safe. */
 enum ng_effect {
     NG_EFFECT_WRITES = 0,
     NG_EFFECT_READS = 1,
@@ -386,12 +394,6 @@ enum ng_tool_flags {
     NG_TOOL_BY_SPACE = 2048
 };
 
-/* The default space, if the caller names none. */
-enum ng_tool_space {
-    NG_SPACE_OWN = 0,   /* the agent's own */
-    NG_SPACE_SHARED = 1 /* "shared" */
-};
-
 /* A tool. Read by its size, which is in the module record. */
 struct ng_tool {
     const char *name;    /* ^[a-zA-Z][a-zA-Z0-9_]{0,62}$, unique in the gateway */
@@ -399,8 +401,7 @@ struct ng_tool {
     const char *summary; /* description for the model. Required */
     const char *params;  /* JSON Schema 2020-12 of the arguments, type object. Required */
     const char *result;  /* JSON Schema of an answer that is an object; NULL: a text */
-    /* Required. Returns NG_OK after a reply, NG_PENDING, or the result of ng_fail(). args: the
-     * JSON of call->args. */
+    /* Required. NG_OK after a reply, NG_PENDING, or what ng_fail() gave. args: call->args. */
     int (*run)(void *self, struct ng_call *call, struct ng_str args);
     enum ng_effect effect;
     enum ng_tool_space space;
@@ -443,52 +444,6 @@ struct ng_code {
     int status;       /* HTTP, 400-599 */
     const char *summary;
 };
-
-/*
- * A kind of resource. With `kind` its URIs are notegate://SPACE/KIND/ID (percent-encoded), with
- * ids of the plugin. With `uri_template` (RFC 6570 level 1) the plugin defines whole URIs, and
- * id is the whole URI. Read by its size, which is in the module record.
- */
-struct ng_resources {
-    const char *kind; /* "notebook", or NULL */
-    const char *uri_template;
-    const char *title;
-    const char *summary;
-    const char *mime_type;
-    const char *collection; /* its events are changes of these resources, with equal ids */
-    /* Passes entries to list_add() until that returns an error (the page is full), then returns
-     * NG_OK. The order is stable; new entries may appear anywhere. list and complete may return
-     * NG_PENDING: when the deferral ends with NG_OK they run again, and earlier entries are
-     * discarded. */
-    int (*list)(void *self, struct ng_call *call, struct ng_str space,
-                struct ng_listing *listing);
-    /* Replies with ng_reply() or host->reply_resource. revision 0: the newest. */
-    int (*read)(void *self, struct ng_call *call, struct ng_str space, struct ng_str id,
-                uint64_t revision);
-    /* Values of `variable` that begin with `prefix`. NULL: taken from list. */
-    int (*complete)(void *self, struct ng_call *call, struct ng_str space, const char *variable,
-                    struct ng_str prefix, struct ng_listing *listing);
-};
-
-/* A prompt. Read by its size, which is in the module record. */
-struct ng_prompt {
-    const char *name;
-    const char *title;
-    const char *summary;
-    const char *params; /* JSON Schema of the arguments: an object of strings; NULL: none */
-    /* Replies with one JSON object {"messages": [...]} as in MCP, or with a text (one user
-     * message). */
-    int (*get)(void *self, struct ng_call *call, struct ng_str args);
-    int (*complete)(void *self, struct ng_call *call, const char *argument,
-                    struct ng_str prefix, struct ng_listing *listing);
-    /* Modes that list it, as bits NG_IN_MODE(NG_MODE_ASK); 0: all. get() runs in any mode and
-     * may fail with NG_EMODE. */
-    uint32_t modes;
-    enum ng_tool_space space; /* as for a tool */
-    bool is_guide; /* without arguments, its text ends with the facts of GET /v1/me */
-};
-
-#define NG_IN_MODE(mode) (1u << (mode))
 
 /* The descriptor of a plugin. Read by its size, which is in the module record. */
 struct ng_plugin {

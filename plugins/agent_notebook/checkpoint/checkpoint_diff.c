@@ -3,6 +3,7 @@
  * between two checkpoints. */
 #include "checkpoint.h"
 #include "core/base/str.h"
+#include "core/base/text/json_writer.h"
 #include "core/base/utf8.h"
 
 #include <stdlib.h>
@@ -61,11 +62,12 @@ static bool checkpoint_events_have(const struct checkpoint_events *events,
 
 /* ---- memories ---- */
 
-/* Writes "name": the entries of `from` that are missing in `to`; returns their number. */
+/* Writes "name": the entries of `from` that are missing in `to`, while the answer has `room`;
+ * returns their number. */
 static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writer *writer,
                                             const char *name,
                                             const struct checkpoint_events *from,
-                                            const struct checkpoint_events *to)
+                                            const struct checkpoint_events *to, size_t room)
 {
     const struct ng_host *host = call->host;
     uint64_t count = 0;
@@ -73,7 +75,10 @@ static uint64_t checkpoint_memories_missing(struct ng_call *call, struct ng_writ
     host->json_array(writer);
     for (size_t i = 0; i < from->count; i++) {
         const struct ng_value *item = from->list[i].item;
-        if (checkpoint_events_have(to, &from->list[i]) || count++ >= CHECKPOINT_MEMORIES_MAX) {
+        if (checkpoint_events_have(to, &from->list[i])) {
+            continue;
+        }
+        if (count++ >= CHECKPOINT_MEMORIES_MAX || host->answer_room(call) < room) {
             continue;
         }
         host->json_object(writer);
@@ -105,8 +110,12 @@ static int checkpoint_diff_memories(struct ng_call *call, struct ng_writer *writ
     }
     call->host->json_name(writer, "memories");
     call->host->json_object(writer);
-    uint64_t added = checkpoint_memories_missing(call, writer, "added", &new, &old);
-    uint64_t removed = checkpoint_memories_missing(call, writer, "removed", &old, &new);
+    /* Half of what is left is for the rest of the answer. */
+    size_t room = call->host->answer_room(call);
+    uint64_t added =
+        checkpoint_memories_missing(call, writer, "added", &new, &old, room / 4 * 3);
+    uint64_t removed =
+        checkpoint_memories_missing(call, writer, "removed", &old, &new, room / 2);
     entry_put_int(call, writer, "added_count", added);
     entry_put_int(call, writer, "removed_count", removed);
     call->host->json_end(writer);
@@ -167,7 +176,10 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
     qsort(lines, count, sizeof(*lines), checkpoint_day_sort);
     host->json_name(writer, "days");
     host->json_array(writer);
-    for (size_t i = 0, days = 0; i < count && days < CHECKPOINT_DAYS_MAX; days++) {
+    /* Half of the answer is for its rest. */
+    size_t room = host->answer_room(call) / 2;
+    for (size_t i = 0, days = 0;
+         i < count && days < CHECKPOINT_DAYS_MAX && host->answer_room(call) > room; days++) {
         struct checkpoint_day day = lines[i++];
         while (i < count && str_equal(lines[i].date, day.date)) {
             day.added += lines[i].added;
@@ -185,14 +197,16 @@ static int checkpoint_diff_days(struct ng_call *call, struct ng_writer *writer,
 
 /* ---- the summary, and all of it ---- */
 
+/* At most a quarter of what is left of the answer. */
 static void checkpoint_diff_text(struct ng_call *call, struct ng_writer *writer,
                                  const char *name, struct ng_str text)
 {
+    size_t room = call->host->answer_room(call) / 4;
     call->host->json_name(writer, name);
     if (text.data == NULL) {
         call->host->json_null(writer);
     } else {
-        call->host->json_string(writer, text);
+        call->host->json_string(writer, entry_cut(call, text, json_cut(text, room).len));
     }
 }
 

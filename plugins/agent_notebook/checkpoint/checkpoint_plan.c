@@ -3,12 +3,16 @@
  * report of them. */
 #include "checkpoint.h"
 #include "core/base/array.h"
+#include "core/base/text/json_writer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Entries that an answer lists; all are counted. */
 #define CHECKPOINT_NAMED_MAX 1000
+/* Bytes of a step in the answer, without its id, and of what follows the steps. */
+#define CHECKPOINT_STEP_MAX 400
 #define CHECKPOINT_STEPS_MAX ((size_t)1 << 32)
 
 /* The step for the first entries of both lists; *ret_fate 0: none. */
@@ -24,8 +28,9 @@ static void checkpoint_next(const struct checkpoint_view *then,
     if (at[1] < now->count) {
         new = &now->entries[at[1]];
     }
-    int order = (old == NULL) - (new == NULL);
-    if (order == 0) {
+    assert(old != NULL || new != NULL);
+    int order = old == NULL ? 1 : -1;
+    if (old != NULL && new != NULL) {
         order = checkpoint_order(old, new);
     }
     memset(ret, 0, sizeof(*ret));
@@ -147,11 +152,14 @@ void checkpoint_plan_write(struct ng_call *call, struct ng_writer *writer,
     }
     host->json_name(writer, "moved");
     host->json_array(writer);
-    for (size_t i = 0; i < plan->count && i < CHECKPOINT_NAMED_MAX; i++) {
-        checkpoint_step_write(call, writer, &plan->steps[i], tell);
+    size_t named = 0;
+    while (named < plan->count && named < CHECKPOINT_NAMED_MAX &&
+           JSON_GROWTH_MAX * plan->steps[named].entry.id.len + CHECKPOINT_STEP_MAX <=
+               host->answer_room(call)) {
+        checkpoint_step_write(call, writer, &plan->steps[named++], tell);
     }
     host->json_end(writer);
     host->json_name(writer, "truncated");
-    host->json_bool(writer, plan->count > CHECKPOINT_NAMED_MAX);
+    host->json_bool(writer, plan->count > named);
     host->json_end(writer);
 }

@@ -13,7 +13,7 @@
 
 #define CHECKPOINT_ID                                                                          \
     "\"checkpoint_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,"                \
-    "\"description\":\"Id of a checkpoint, as checkpoint_list tells it\"}"
+    "\"description\":\"ID, from checkpoint_list\"}"
 
 #define CHECKPOINT_NOTEBOOKS                                                                   \
     "\"notebooks\":{\"type\":\"object\",\"required\":[\"updated\",\"deleted\",\"created\","    \
@@ -36,8 +36,8 @@
 
 const char checkpoint_snapshot_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-    "\"label\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"What it is, for who "
-    "looks for it later\"}}}";
+    "\"label\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"What it is, to find it "
+    "later\"}}}";
 
 const char checkpoint_snapshot_result[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\",\"status\",\"created_at\","
@@ -47,14 +47,15 @@ const char checkpoint_snapshot_result[] =
 const char checkpoint_list_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":100,"
-    "\"description\":\"At most so many\"},"
+    "\"description\":\"Most checkpoints\"},"
     "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,"
-    "\"description\":\"So many are left out first\"}}}";
+    "\"description\":\"Checkpoints to skip\"}}}";
 
 const char checkpoint_list_result[] =
     "{\"type\":\"object\",\"required\":[\"checkpoints\",\"total\"],\"properties\":{"
     "\"checkpoints\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":"
-    "{" CHECKPOINT_HEAD "}}},\"total\":{\"type\":\"integer\"}}}";
+    "{" CHECKPOINT_HEAD "}}},\"total\":{\"type\":\"integer\"},"
+    "\"has_more\":{\"type\":\"boolean\"},\"next_offset\":{\"type\":\"integer\"}}}";
 
 const char checkpoint_delete_params[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\"],\"additionalProperties\":false,"
@@ -67,8 +68,8 @@ const char checkpoint_delete_result[] =
 const char checkpoint_diff_params[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\"],\"additionalProperties\":false,"
     "\"properties\":{" CHECKPOINT_ID
-    ",\"against\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,\"description\":\"Id "
-    "of a later checkpoint; left out: the present\"}}}";
+    ",\"against\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,\"description\":\"ID "
+    "of a later one (default: the present)\"}}}";
 
 const char checkpoint_diff_result[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\",\"against\",\"days\",\"memories\","
@@ -86,9 +87,8 @@ const char checkpoint_diff_result[] =
 
 const char checkpoint_restore_params[] =
     "{\"type\":\"object\",\"required\":[\"checkpoint_id\"],\"additionalProperties\":false,"
-    "\"properties\":{" CHECKPOINT_ID
-    ",\"notebooks\":{\"type\":\"boolean\",\"default\":false,\"description\":\"Also bring "
-    "notebook entries back to the versions they had, as new versions\"}}}";
+    "\"properties\":{" CHECKPOINT_ID ",\"notebooks\":{\"type\":\"boolean\",\"default\":false,"
+    "\"description\":\"Notebook entries too\"}}}";
 
 const char checkpoint_restore_result[] =
     "{\"type\":\"object\",\"required\":[\"status\",\"checkpoint_id\","

@@ -5,6 +5,8 @@
 #include "core/base/str.h"
 
 #define CHECKPOINT_ROWS 100
+/* Bytes of an answer beside the descriptions of checkpoints, as they are stored. */
+#define CHECKPOINT_LIST_END_MAX 256
 
 /* The members of a checkpoint that its description has: those that are no containers. */
 static void checkpoint_head_write(struct ng_call *call, struct ng_writer *writer,
@@ -53,7 +55,8 @@ struct checkpoint_rows {
     struct ng_call *call;
     struct ng_writer *writer;
     struct ng_listing *listing;
-    uint64_t offset, limit, total;
+    uint64_t offset, limit, total, shown;
+    bool is_cut; /* the next row did not fit */
     int rc;
 };
 
@@ -62,9 +65,16 @@ static int checkpoint_list_row(void *user, const struct ng_doc *row)
     struct checkpoint_rows *rows = user;
     const struct ng_value *body = NULL;
     uint64_t at = rows->total++;
-    if (at < rows->offset || at - rows->offset >= rows->limit) {
+    if (at < rows->offset || at - rows->offset >= rows->limit || rows->is_cut) {
         return 0;
     }
+    rows->is_cut =
+        rows->shown > 0 && row->json.len + row->key.id.len + CHECKPOINT_LIST_END_MAX >
+                               rows->call->host->answer_room(rows->call);
+    if (rows->is_cut) {
+        return 0;
+    }
+    rows->shown++;
     rows->rc = entry_row_body(rows->call, row, &body);
     if (rows->rc == NG_OK) {
         rows->call->host->json_object(rows->writer);
@@ -100,6 +110,9 @@ int checkpoint_list_run(void *self, struct ng_call *call, struct ng_str args)
     }
     host->json_end(rows.writer);
     entry_put_int(call, rows.writer, "total", rows.total);
+    if (rows.is_cut) {
+        entry_put_more(call, rows.writer, rows.offset + rows.shown, rows.total);
+    }
     host->json_end(rows.writer);
     return rc;
 }

@@ -238,6 +238,33 @@ void entry_put_int(struct ng_call *call, struct ng_writer *writer, const char *n
     call->host->json_int(writer, (int64_t)u64_min(number, INT64_MAX));
 }
 
+void entry_put_more(struct ng_call *call, struct ng_writer *writer, uint64_t next,
+                    uint64_t total)
+{
+    call->host->json_name(writer, "has_more");
+    call->host->json_bool(writer, next < total);
+    if (next < total) {
+        entry_put_int(call, writer, "next_offset", next);
+    }
+}
+
+struct ng_str entry_cut(struct ng_call *call, struct ng_str text, size_t max)
+{
+    if (text.len <= max) {
+        return text;
+    }
+    struct ng_str begin = utf8_cut(text, max);
+    struct ng_str pieces[] = {
+        begin, call->host->format(call, "[... %zu bytes left out]", text.len - begin.len)};
+    return entry_join(call, pieces, NG_COUNT(pieces));
+}
+
+void entry_put_cut(struct ng_call *call, struct ng_writer *writer, const char *name,
+                   struct ng_str text, size_t max)
+{
+    entry_put(call, writer, name, entry_cut(call, text, max));
+}
+
 const struct ng_value *entry_member(struct ng_call *call, const struct ng_value *body,
                                     const char *a, const char *b)
 {

@@ -57,6 +57,14 @@ void entry_put(struct ng_call *call, struct ng_writer *writer, const char *name,
                struct ng_str text);
 void entry_put_int(struct ng_call *call, struct ng_writer *writer, const char *name,
                    uint64_t number);
+/* "has_more", and "next_offset" if there is more after the first `next` of `total`. */
+void entry_put_more(struct ng_call *call, struct ng_writer *writer, uint64_t next,
+                    uint64_t total);
+/* The text, or of one over `max` bytes its beginning, which says so. */
+struct ng_str entry_cut(struct ng_call *call, struct ng_str text, size_t max);
+/* "name": that. */
+void entry_put_cut(struct ng_call *call, struct ng_writer *writer, const char *name,
+                   struct ng_str text, size_t max);
 /* The member `b` of the member `a` of a document; b NULL: the member `a`. */
 const struct ng_value *entry_member(struct ng_call *call, const struct ng_value *body,
                                     const char *a, const char *b);

@@ -6,12 +6,15 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/base/text/diff.h"
+#include "core/base/text/json_writer.h"
 #include "core/base/utf8.h"
 #include "entry.h"
 #include "entry_tools.h"
 
 /* Default number of bytes of the diff in one answer. */
 #define DIFF_BYTES_DEFAULT ((int64_t)256 * 1024)
+/* Bytes of an answer behind the diff. */
+#define DIFF_END_MAX ((size_t)400)
 /* Bytes of a whole diff: of two entries with other lines, and the signs before them. */
 #define DIFF_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
@@ -130,7 +133,8 @@ static size_t diff_character(struct ng_str text, size_t at)
 
 /* The part of the diff that one answer holds, from *ret_from on: whole lines if one fits, but
  * at least a character, so that repeated calls reach the end. */
-static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t *ret_from)
+static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t room,
+                               size_t *ret_from)
 {
     uint64_t offset = (uint64_t)ng_arg_int(call, "offset", 0);
     size_t most = (size_t)ng_arg_int(call, "max_bytes", DIFF_BYTES_DEFAULT);
@@ -139,6 +143,7 @@ static struct ng_str diff_part(struct ng_call *call, struct ng_str whole, size_t
     if (whole.len - from > most) {
         to = diff_character(whole, from + most);
     }
+    to = from + json_cut(str_make(whole.data + from, to - from), room).len;
     size_t line = to;
     while (to < whole.len && line > from && whole.data[line - 1] != '\n') {
         line--;
@@ -181,7 +186,8 @@ static int diff_reply(struct ng_call *call, const struct ng_key *key,
     entry_put_int(call, writer, "from", versions[0]);
     entry_put_int(call, writer, "to", versions[1]);
     size_t at = 0;
-    struct ng_str part = diff_part(call, text, &at);
+    size_t room = host->answer_room(call);
+    struct ng_str part = diff_part(call, text, room - size_min(room, DIFF_END_MAX), &at);
     entry_put(call, writer, "diff", part);
     host->json_name(writer, "truncated");
     host->json_bool(writer, at + part.len < text.len);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_history.c - notebook_history: the versions of an entry, also of a deleted one. */
 #include "core/base/minmax.h"
+#include "core/base/text/json_writer.h"
 #include "entry.h"
 #include "entry_tools.h"
 
 #define HISTORY_LIMIT_DEFAULT 20
+/* Bytes of a version in the answer, without its texts, and of what follows the versions. */
+#define HISTORY_ROW_MAX 256
+#define HISTORY_END_MAX 160
 
 /* The description of a version. */
 struct history_said {
@@ -18,6 +22,7 @@ struct history_list {
     struct history_said *said; /* the history member of the document, oldest first */
     size_t said_count;         /* items for rows that are still to come */
     uint64_t skip, limit;      /* of the rows that are still to come */
+    uint64_t shown;
 };
 
 /* The description of a version in the history of the document. Rows come newest first, so later
@@ -45,7 +50,6 @@ static int history_row(void *user, const struct ng_doc *row)
     if (list->limit == 0) {
         return 1;
     }
-    list->limit--;
     struct ng_str did = history_did(list, row->revision);
     struct ng_str by = ng_str_of("external"); /* without an agent: by another program */
     if (row->author.len > 0) {
@@ -56,6 +60,13 @@ static int history_row(void *user, const struct ng_doc *row)
     } else if (did.data == NULL) {
         did = ng_str_of("");
     }
+    size_t texts = JSON_GROWTH_MAX * (did.len + by.len + row->action.len);
+    if (list->shown > 0 &&
+        texts + HISTORY_ROW_MAX + HISTORY_END_MAX > call->host->answer_room(call)) {
+        return 1;
+    }
+    list->limit--;
+    list->shown++;
     call->host->json_object(list->writer);
     entry_put_int(call, list->writer, "version", row->revision);
     entry_put(call, list->writer, "timestamp", entry_time(call, row->updated_ms));
@@ -146,7 +157,6 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
     const struct ng_host *host = call->host;
     struct ng_range all = {.size = sizeof(all)};
     uint64_t total = 0;
-    uint64_t limit = list->limit;
     int rc = host->history_count(call, key, &all, &total);
     if (rc != NG_OK) {
         return rc;
@@ -166,8 +176,7 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
     host->json_end(list->writer);
     entry_put_int(call, list->writer, "total", total);
     entry_put_int(call, list->writer, "offset", offset);
-    host->json_name(list->writer, "has_more");
-    host->json_bool(list->writer, total > offset && total - offset > limit);
+    entry_put_more(call, list->writer, offset + list->shown, total);
     host->json_end(list->writer);
     return rc;
 }

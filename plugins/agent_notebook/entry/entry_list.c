@@ -29,6 +29,10 @@
 /* Limits of an excerpt, in characters and bytes. */
 #define LIST_EXCERPT_CHARS 180
 #define LIST_EXCERPT_BYTES 200
+/* Bytes of an answer behind its results. */
+#define LIST_END_MAX 200
+/* Texts of a hit that does not fit alone are cut to this share of the answer. */
+#define LIST_CUT_SHARE 32
 /* Scores are shown with six digits. */
 #define LIST_SCORE_UNIT 1e6
 
@@ -58,7 +62,9 @@ struct list {
     unsigned collection;    /* of the present query */
     struct list_hit *hits;
     size_t count, cap;
-    bool keeps; /* the JSON of each hit */
+    bool keeps;      /* the JSON of each hit */
+    size_t text_max; /* longer texts are cut */
+    size_t room;     /* of the answer */
     uint64_t total;
     bool at_least; /* there are more hits than that */
     const char *engine;
@@ -375,22 +381,48 @@ static int list_versions(struct list *list)
     return rc;
 }
 
-static void list_copy_member(struct ng_call *call, struct ng_writer *writer,
+static void list_copy_member(const struct list *list, struct ng_writer *writer,
                              const struct ng_value *object, const char *name)
 {
-    const struct ng_value *value = call->host->json_get(object, name);
-    if (value != NULL) {
-        call->host->json_name(writer, name);
-        call->host->json_copy(writer, value);
+    const struct ng_host *host = list->call->host;
+    const struct ng_value *value = host->json_get(object, name);
+    if (host->json_type(value) == NG_TYPE_STRING) {
+        entry_put_cut(list->call, writer, name, host->json_text(value), list->text_max);
+    } else if (value != NULL) {
+        host->json_name(writer, name);
+        host->json_copy(writer, value);
     }
 }
 
+/* Those that fit into text_max bytes. */
+static void list_put_tags(const struct list *list, struct ng_writer *writer,
+                          const struct ng_value *tags)
+{
+    const struct ng_host *host = list->call->host;
+    size_t left = list->text_max;
+    if (tags == NULL) {
+        return;
+    }
+    host->json_name(writer, "tags");
+    host->json_array(writer);
+    for (const struct ng_value *tag = host->json_first(tags); tag != NULL;
+         tag = host->json_next(tag)) {
+        struct ng_str text = host->json_text(tag);
+        if (text.len >= left) {
+            break;
+        }
+        left -= text.len + 1;
+        host->json_string(writer, text);
+    }
+    host->json_end(writer);
+}
+
 /* Writes a summary: never content, code or sections. */
-static void list_put_hit(struct list *list, struct ng_writer *writer,
+static void list_put_hit(const struct list *list, struct ng_writer *writer,
                          const struct list_hit *hit)
 {
-    static const char *const shown[] = {"tags",       "updated_at", "status",
-                                        "created_by", "word_count", "version"};
+    static const char *const shown[] = {"updated_at", "status", "created_by", "word_count",
+                                        "version"};
     struct ng_call *call = list->call;
     const struct ng_host *host = call->host;
     const struct ng_value *metadata = host->json_get(hit->body, "metadata");
@@ -399,15 +431,16 @@ static void list_put_hit(struct list *list, struct ng_writer *writer,
     entry_put(call, writer, "notebook_id", hit->id);
     entry_put(call, writer, "_collection", ng_str_of(entry_collections[hit->collection]));
     entry_put(call, writer, "collection", ng_str_of(entry_collections[hit->collection]));
-    list_copy_member(call, writer, hit->body, "title");
-    list_copy_member(call, writer, hit->body, "summary");
+    list_copy_member(list, writer, hit->body, "title");
+    list_copy_member(list, writer, hit->body, "summary");
     if (hit->excerpt.len > 0) {
-        entry_put(call, writer, "excerpt", hit->excerpt);
+        entry_put_cut(call, writer, "excerpt", hit->excerpt, list->text_max);
     }
     host->json_name(writer, "metadata");
     host->json_object(writer);
+    list_put_tags(list, writer, host->json_get(metadata, "tags"));
     for (size_t i = 0; i < NG_COUNT(shown); i++) {
-        list_copy_member(call, writer, metadata, shown[i]);
+        list_copy_member(list, writer, metadata, shown[i]);
     }
     host->json_end(writer);
     if (list->deleted) {
@@ -423,18 +456,21 @@ static void list_put_hit(struct list *list, struct ng_writer *writer,
     host->json_end(writer);
 }
 
-static int list_reply(struct list *list)
+/* Writes the first `count` hits; returns how many of them fit. */
+static size_t list_write(struct list *list, size_t count)
 {
     struct ng_call *call = list->call;
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->reply_json(call);
+    size_t fits = 0;
     host->json_object(writer);
     host->json_name(writer, "results");
     host->json_array(writer);
-    for (size_t i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < count && fits == i; i++) {
         if (list->hits[i].body != NULL) { /* otherwise deleted meanwhile, or not kept */
             list_put_hit(list, writer, &list->hits[i]);
         }
+        fits += host->answer_room(call) > LIST_END_MAX;
     }
     host->json_end(writer);
     entry_put_int(call, writer, "total", list->total);
@@ -443,11 +479,22 @@ static int list_reply(struct list *list)
         host->json_bool(writer, true);
     }
     entry_put_int(call, writer, "offset", list->offset);
-    host->json_name(writer, "has_more");
-    host->json_bool(writer,
-                    list->total > list->offset && list->total - list->offset > list->limit);
+    uint64_t next = list->offset + (count < list->count ? count : list->limit);
+    entry_put_more(call, writer, next, list->total);
     entry_put(call, writer, "engine", ng_str_of(list->engine));
     host->json_end(writer);
+    return fits;
+}
+
+static int list_reply(struct list *list)
+{
+    size_t fits = list_write(list, list->count);
+    if (fits < list->count) {
+        if (fits == 0) {
+            list->text_max = list->room / LIST_CUT_SHARE;
+        }
+        (void)list_write(list, size_max(fits, 1));
+    }
     return NG_OK;
 }
 
@@ -464,6 +511,8 @@ static int list_run(struct ng_call *call, struct ng_str text)
         .text = text,
         .offset = (uint64_t)ng_arg_int(call, "offset", 0),
         .limit = (uint64_t)ng_arg_int(call, "limit", LIST_LIMIT_DEFAULT),
+        .text_max = SIZE_MAX,
+        .room = call->host->answer_room(call),
     };
     int rc = list_filters(&list);
     if (rc == NG_OK) {

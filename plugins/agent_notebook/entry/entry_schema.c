@@ -16,9 +16,9 @@
     "\"" name "\":{\"type\":\"integer\",\"minimum\":" least ",\"maximum\":" most               \
     ",\"description\":\"" text "\"}"
 #define ID                                                                                     \
-    "\"notebook_id\":{\"type\":\"string\",\"description\":\"The ID of the notebook entry, or " \
-    "its exact title\"}"
-#define WHERE COLLECTION_OF("Which collection it is in, if known")
+    "\"notebook_id\":{\"type\":\"string\",\"description\":\"ID of the entry, or its exact "    \
+    "title\"}"
+#define WHERE COLLECTION_OF("Its collection, if known")
 #define TAGS_OF(text)                                                                          \
     "\"tags\":{\"type\":\"array\",\"maxItems\":256,\"items\":{\"type\":\"string\","            \
     "\"minLength\":1,\"maxLength\":200},\"description\":\"" text "\"}"
@@ -27,42 +27,36 @@
     "\"description\":\"" text "\"}"
 #define VERSION "\"minimum\":1,\"maximum\":9007199254740992"
 
-#define NEW_TAGS TAGS_OF("New tags (replace the present ones; no commas)")
+#define NEW_TAGS TAGS_OF("New tags (replace the old; no commas)")
 #define NEW_STATUS STATUS_OF("New status")
 #define EXPECTED_VERSION                                                                       \
-    "\"expected_version\":{\"type\":\"integer\"," VERSION ",\"description\":\"Update only if " \
-    "the entry is at this version, else fail with CONFLICT\"}"
+    "\"expected_version\":{\"type\":\"integer\"," VERSION                                      \
+    ",\"description\":\"Fail with CONFLICT if the entry is at another version\"}"
 
 /* Members that one collection adds. */
 #define OWN                                                                                    \
     "\"sections\":{\"type\":\"array\",\"maxItems\":1000,\"items\":{\"type\":\"object\","       \
     "\"required\":[\"heading\"],\"additionalProperties\":false,\"properties\":{"               \
-    "\"heading\":{\"type\":\"string\",\"description\":\"Its plain text\"},"                    \
-    "\"content\":{\"type\":\"string\",\"description\":\"What is below "                        \
-    "it\"}}},\"description\":\"pages: the sections by hand; "                                  \
-    "without them they are the headings of the content, each with the text below it\"},"       \
-    "\"language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"code_snippets: "    \
-    "programming language\"},"                                                                 \
+    "\"heading\":{\"type\":\"string\",\"description\":\"Plain text\"},"                        \
+    "\"content\":{\"type\":\"string\",\"description\":\"Text below "                           \
+    "it\"}}},\"description\":\"pages: sections by hand; else the headings of the content\"},"  \
+    "\"language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"code: language\"}," \
     "\"description\":{\"type\":\"string\",\"maxLength\":10000,\"description\":"                \
-    "\"code_snippets: what the code does\"},"                                                  \
+    "\"code: what it does\"},"                                                                 \
     "\"related_page\":{\"type\":\"string\",\"maxLength\":200,\"description\":"                 \
-    "\"code_snippets: ID of a page it belongs to\"},"                                          \
+    "\"code: ID of its page\"},"                                                               \
     "\"source_url\":{\"type\":\"string\",\"maxLength\":8000,\"description\":"                  \
-    "\"research_notes: where it came from\"}," TEXTS_OF(                                       \
+    "\"research: source\"}," TEXTS_OF(                                                         \
         "key_findings",                                                                        \
-        "research_notes: the findings as points") ","                                          \
-                                                  "\"confidence\":{\"type\":\"number\","       \
-                                                  "\"minimum\":0,\"maximum\":1,"               \
-                                                  "\"description\":\"research_notes: how "     \
-                                                  "sure it is, 0 to 1\"}," TEXTS_OF(           \
-                                                      "related_pages",                         \
-                                                      "research_notes: IDs of pages it "       \
-                                                      "belongs to")
+        "research: the findings") ","                                                          \
+                                  "\"confidence\":{\"type\":\"number\","                       \
+                                  "\"minimum\":0,\"maximum\":1,"                               \
+                                  "\"description\":\"research: how sure, 0 to 1\"}," TEXTS_OF( \
+                                      "related_pages", "research: IDs of its pages")
 
 #define SUMMARY                                                                                \
     "\"summary\":{\"type\":\"string\",\"maxLength\":2000,\"description\":\"Brief summary "     \
-    "(auto-generated if not provided; a given one stays, an empty one asks for a generated "   \
-    "one)\"}"
+    "(auto-generated if empty or not provided)\"}"
 
 #define RESULT "{\"type\":\"object\",\"required\":["
 #define STRING(name) "\"" name "\":{\"type\":\"string\"}"
@@ -95,44 +89,46 @@ const char entry_create_result[] =
 const char entry_read_params[] = OBJECT
     "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
     "\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"An earlier version\"},"
-    "\"section\":{\"type\":\"string\",\"description\":\"Only what is under this heading (its "
-    "plain text), sub-headings included\"},"
+    "\"section\":{\"type\":\"string\",\"description\":\"Only this heading (plain text), "
+    "sub-headings included\"},"
     "\"start_line\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740992,"
-    "\"description\":\"First line to return; lines count from 1, in the section if one is "
-    "named\"},"
+    "\"description\":\"First line, from 1 (in `section`); next_line reads on\"},"
     "\"max_lines\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9007199254740992,"
-    "\"description\":\"Most lines to return\"}}}";
+    "\"description\":\"Most lines\"}}}";
 
 const char entry_read_result[] = RESULT
     "\"notebook_id\",\"collection\",\"title\",\"content\",\"metadata\"],\"properties\":"
-    "{" STRING("_id") "," STRING("notebook_id") "," STRING("collection") "," STRING("title") "," STRING(
-        "content") "," STRING("code") "," STRING("summary") "," METADATA
-                                                            ",\"history\":{\"type\":\"array\"},"
-                                                            "\"sections\":{\"type\":\"array\"}"
-                                                            "," STRING(
-                                                                "section") ","
-                                                                           "\"lines\":{"
-                                                                           "\"type\":"
-                                                                           "\"object\","
-                                                                           "\"properties\":"
-                                                                           "{" INTEGER("start") "," INTEGER(
-                                                                               "count") "," INTEGER("total") "}}}}";
+    "{" STRING("_id") "," STRING("notebook_id") "," STRING("collection") "," STRING("title") "," STRING("content") "," STRING("code") "," STRING(
+        "summary") "," METADATA ",\"history\":{\"type\":\"array\"},"
+                   "\"sections\":{\"type\":\"array\"}"
+                   "," STRING(
+                       "section") ","
+                                  "\"lines\":{"
+                                  "\"type\":"
+                                  "\"object\","
+                                  "\"properties\":"
+                                  "{" INTEGER("start") "," INTEGER("count") "," INTEGER("total") "," BOOLEAN(
+                                      "truncated") "}}," INTEGER("next_line") ",\"left_out\":{"
+                                                                              "\"type\":"
+                                                                              "\"array\","
+                                                                              "\"items\":{"
+                                                                              "\"type\":"
+                                                                              "\"string\"}}}}";
 
 const char entry_update_params[] = OBJECT
     "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
-    "\"content\":{\"type\":\"string\",\"description\":\"New content (replaces existing; with "
-    "`section` only what is under that heading)\"},"
-    "\"append\":{\"type\":\"string\",\"description\":\"Text to put at the end of the content, "
-    "or of its `section`, on a line of its own. Safe beside other agents: none is lost\"},"
+    "\"content\":{\"type\":\"string\",\"description\":\"New content (replaces existing, or "
+    "only `section`)\"},"
+    "\"append\":{\"type\":\"string\",\"description\":\"Text for the end of the content or of "
+    "`section`, on a line of its own; safe beside other agents\"},"
     "\"edits\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":"
     "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
-    "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Text "
-    "that is there\"},\"new_str\":{\"type\":\"string\",\"description\":\"What it "
-    "becomes\"}}},\"description\":\"Replacements, one after the other. Each old_str must be "
-    "there exactly once; all are made or none\"},"
-    "\"section\":{\"type\":\"string\",\"description\":\"The heading (its plain text) whose "
-    "text `content` replaces or `append` extends, sub-headings included; the heading itself "
-    "stays. Several with that text are refused\"},"
+    "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":"
+    "\"Present text\"},\"new_str\":{\"type\":\"string\",\"description\":\"New "
+    "text\"}}},\"description\":\"Replacements in order, all or none; each old_str must occur "
+    "exactly once\"},"
+    "\"section\":{\"type\":\"string\",\"description\":\"Heading (plain text, occurs once) "
+    "whose text `content` replaces or `append` extends, sub-headings included; it stays\"},"
     "\"title\":{\"type\":\"string\",\"description\":\"New title\"}," NEW_TAGS "," SUMMARY
     "," NEW_STATUS "," EXPECTED_VERSION "," OWN "}}";
 
@@ -144,77 +140,43 @@ const char entry_update_result[] = RESULT
     COUNT_OF("offset", "0", "9007199254740992", "Entries to skip")                             \
     ","                                                                                        \
     "\"created_by\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":80,\"description\":"    \
-    "\"Only entries that this agent made (percy or agent:percy)\"}," STATUS_OF(                \
-        "Only entries of this status") "," TEXT_OF("updated_since",                            \
-                                                   "Only entries changed since this date or "  \
-                                                   "time (2026-02-16 or "                      \
-                                                   "2026-02-16T10:30:00Z)")
+    "\"Only by this agent (percy or agent:percy)\"}," STATUS_OF(                               \
+        "Only of this status") "," TEXT_OF("updated_since", "Only changed since (2026-02-16 "  \
+                                                            "or 2026-02-16T10:30:00Z)")
 #define LIMIT                                                                                  \
     "\"limit\":{\"type\":\"integer\",\"default\":10,\"minimum\":1,\"maximum\":100,"            \
-    "\"description\":\"Most entries to return, of all collections together\"}"
+    "\"description\":\"Most entries of all collections together\"}"
 
 const char entry_search_params[] = OBJECT "\"required\":[\"query\"],\"properties\":{" TEXT_OF(
-    "query",
-    "Text search query: any of the words, entries with more of them first; \\\"a phrase\\\"; a "
-    "trailing * "
-    "matches beginnings. May be empty") "," COLLECTION_OF("Limit search to specific collection "
-                                                          "(optional)") "," TAGS_OF("Only "
-                                                                                    "entries "
-                                                                                    "that have "
-                                                                                    "one of "
-                                                                                    "these "
-                                                                                    "tags") "," LIMIT
-                                                                                            "," FILTERS
-                                                                                            "}"
-                                                                                            "}";
+    "query", "Text search query: any of the words, best first; \\\"a phrase\\\"; begin*; may "
+             "be empty") "," COLLECTION_OF("Limit search to specific collection "
+                                           "(optional)") "," TAGS_OF("Only with "
+                                                                     "one of "
+                                                                     "these "
+                                                                     "tags") "," LIMIT
+                                                                             "," FILTERS "}"
+                                                                             "}";
 
 const char entry_list_params[] =
     OBJECT "\"properties\":{" COLLECTION_OF("Only this collection") "," LIMIT "," TAGS_OF(
-        "Only entries that have one of these tags") "," FILTERS ","
-                                                    "\"deleted\":{\"type\":\"boolean\","
-                                                    "\"description\":\"Only deleted entries, "
-                                                    "that notebook_restore brings back\"}}}";
+        "Only with one of these tags") "," FILTERS ","
+                                       "\"deleted\":{\"type\":\"boolean\",\"description\":"
+                                       "\"Only deleted ones\"}}}";
 
 const char entry_list_result[] = RESULT
     "\"results\",\"total\",\"offset\",\"has_more\",\"engine\"],\"properties\":{\"results\":{"
     "\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"_id\",\"notebook_id\","
-    "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":"
-    "{" STRING("_id") "," STRING("notebook_id") "," STRING("_collection") "," STRING(
-        "collectio"
-        "n") "," STRING("title") "," STRING("summary") "," STRING("excerpt") "," STRING("delete"
-                                                                                        "d_by") "," TIME("deleted_at") "," INTEGER("version") "," METADATA
-                                                                                                                                              ","
-                                                                                                                                              "\"score\":{"
-                                                                                                                                              "\"type\":"
-                                                                                                                                              "\"number\"}}}}"
-                                                                                                                                              "," INTEGER(
-                                                                                                                                                  "total") ","
-                                                                                                                                                           "\"at"
-                                                                                                                                                           "_lea"
-                                                                                                                                                           "st\""
-                                                                                                                                                           ":{"
-                                                                                                                                                           "\"ty"
-                                                                                                                                                           "pe\""
-                                                                                                                                                           ":\"b"
-                                                                                                                                                           "oole"
-                                                                                                                                                           "an\""
-                                                                                                                                                           ","
-                                                                                                                                                           "\"de"
-                                                                                                                                                           "scri"
-                                                                                                                                                           "ptio"
-                                                                                                                                                           "n\":"
-                                                                                                                                                           "\"Th"
-                                                                                                                                                           "ere "
-                                                                                                                                                           "are "
-                                                                                                                                                           "more"
-                                                                                                                                                           " hit"
-                                                                                                                                                           "s "
-                                                                                                                                                           "than"
-                                                                                                                                                           " tot"
-                                                                                                                                                           "al\""
-                                                                                                                                                           "}"
-                                                                                                                                                           "," INTEGER("offset") "," BOOLEAN(
-                                                                                                                                                               "has_more") "," STRING("engine") "}}";
+    "\"_collection\",\"collection\",\"title\",\"summary\",\"metadata\"],\"properties\":{"
+    "\"_id\":{\"type\":\"string\"},\"notebook_id\":{\"type\":\"string\"},"
+    "\"_collection\":{\"type\":\"string\"},\"collection\":{\"type\":\"string\"},"
+    "\"title\":{\"type\":\"string\"},\"summary\":{\"type\":\"string\"},"
+    "\"excerpt\":{\"type\":\"string\"},"
+    "\"deleted_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
+    "\"deleted_by\":{\"type\":\"string\"},\"version\":{\"type\":\"integer\"}," METADATA
+    ",\"score\":{\"type\":\"number\"}}}},\"total\":{\"type\":\"integer\"},"
+    "\"at_least\":{\"type\":\"boolean\",\"description\":\"There are more hits than total\"},"
+    "\"offset\":{\"type\":\"integer\"},\"has_more\":{\"type\":\"boolean\"},"
+    "\"next_offset\":{\"type\":\"integer\"},\"engine\":{\"type\":\"string\"}}}";
 
 const char entry_delete_params[] =
     OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE "}}";
@@ -225,8 +187,8 @@ const char entry_delete_result[] = RESULT "\"notebook_id\",\"status\"],\"propert
 const char entry_history_params[] =
     OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
            "\"limit\":{\"type\":\"integer\",\"default\":20,\"minimum\":1,\"maximum\":1000,"
-           "\"description\":\"Most versions to return, newest first\"}," COUNT_OF(
-               "offset", "0", "9007199254740992", "Versions to skip") "}}";
+           "\"description\":\"Most versions\"}," COUNT_OF("offset", "0", "9007199254740992",
+                                                          "Versions to skip") "}}";
 
 const char entry_history_result[] = RESULT
     "\"notebook_id\",\"collection\",\"current_version\",\"deleted\",\"history\",\"total\","
@@ -235,17 +197,17 @@ const char entry_history_result[] = RESULT
                    "\"items\":{\"type\":\"object\",\"required\":[\"version\",\"timestamp\","
                    "\"action\","
                    "\"summary\",\"changed_by\"],\"properties\":{" INTEGER("version") "," TIME("timestamp") "," STRING("action") "," STRING(
-                       "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "}}";
+                       "summary") "," STRING("changed_by") "}}}," INTEGER("total") "," INTEGER("offset") "," BOOLEAN("has_more") "," INTEGER("next_offset") "}}";
 
-const char entry_diff_params[] = OBJECT
-    "\"required\":[\"notebook_id\",\"from\"],\"properties\":{" ID "," WHERE ","
-    "\"from\":{\"type\":\"integer\"," VERSION ",\"description\":\"The older version\"},"
-    "\"to\":{\"type\":\"integer\"," VERSION ",\"description\":\"The newer version; without it "
-    "the newest\"},"
-    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":\"Bytes of "
-    "the diff that are passed over: next_offset of the answer before, with the same `to`\"},"
-    "\"max_bytes\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":16777216,\"default\":"
-    "262144,\"description\":\"Most bytes of the diff in this answer, whole lines of it\"}}}";
+const char entry_diff_params[] =
+    OBJECT "\"required\":[\"notebook_id\",\"from\"],\"properties\":{" ID "," WHERE ","
+           "\"from\":{\"type\":\"integer\"," VERSION ",\"description\":\"The older version\"},"
+           "\"to\":{\"type\":\"integer\"," VERSION
+           ",\"description\":\"The newer version (default: the newest)\"},"
+           "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":"
+           "\"Bytes to skip: next_offset of the answer before, with the same `to`\"},"
+           "\"max_bytes\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":16777216,\"default\":"
+           "262144,\"description\":\"Most bytes of the diff, in whole lines\"}}}";
 
 const char entry_diff_result[] =
     RESULT "\"notebook_id\",\"collection\",\"from\",\"to\",\"diff\",\"truncated\","
@@ -260,8 +222,8 @@ const char entry_diff_result[] =
 
 const char entry_restore_params[] = OBJECT
     "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE
-    ",\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"The version to bring "
-    "back; without it your own last change is taken back\"}}}";
+    ",\"version\":{\"type\":\"integer\"," VERSION ",\"description\":\"Version to bring back; "
+    "without it: undo your own last change\"}}}";
 
 const char entry_restore_result[] =
     RESULT "\"notebook_id\",\"collection\",\"status\",\"version\",\"restored_from\"],"

@@ -33,7 +33,9 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args);
                             struct ng_str id, uint64_t revision);                              \
     int entry_##name##_complete(void *self, struct ng_call *call, struct ng_str space,         \
                                 const char *variable, struct ng_str prefix,                    \
-                                struct ng_listing *listing)
+                                struct ng_listing *listing);                                   \
+    int entry_##name##_find(void *self, struct ng_call *call, struct ng_str space,             \
+                            struct ng_find *find)
 ENTRY_RESOURCE_DECLARE(pages);
 ENTRY_RESOURCE_DECLARE(code);
 ENTRY_RESOURCE_DECLARE(research);

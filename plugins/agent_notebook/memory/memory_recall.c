@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* memory_recall.c - memory_recall and memory_timeline: entries of the journal by words or by
  * day. */
+#include "core/base/str.h"
+#include "core/base/text/json_writer.h"
 #include "core/base/text/rfc3339.h"
 #include "entry/entry.h"
 #include "memory.h"
@@ -9,16 +11,78 @@
 #define MEMORY_RECALL_ROWS 10
 #define MEMORY_TIMELINE_ROWS 50
 
+/* Bytes of an answer behind its rows, and of a row without its texts. */
+#define MEMORY_END_MAX 200
+#define MEMORY_ROW_MAX 600
+/* Texts of a row that does not fit alone are cut to this share of the answer. */
+#define MEMORY_CUT_SHARE 32
+
 struct memory_rows {
     struct ng_call *call;
     struct ng_writer *writer;
     uint64_t count;
+    bool is_cut; /* the next row did not fit */
 };
+
+/* Bytes of the texts of an entry. */
+static size_t memory_row_texts(const struct ng_entry *entry)
+{
+    size_t size = entry->event_id.len * 3 + entry->agent.len + entry->action.len +
+                  entry->collection.len + entry->id.len + entry->title.len + entry->status.len +
+                  entry->content.len + entry->source.len + entry->data.len + entry->tag_count;
+    for (size_t i = 0; i < entry->tag_count; i++) {
+        size += entry->tags[i].len;
+    }
+    return size;
+}
+
+static bool memory_row_fits(const struct memory_rows *rows, const struct ng_entry *entry)
+{
+    const struct ng_host *host = rows->call->host;
+    size_t room = host->answer_room(rows->call);
+    room -= size_min(room, MEMORY_END_MAX);
+    if (JSON_GROWTH_MAX * memory_row_texts(entry) + MEMORY_ROW_MAX <= room) {
+        return true;
+    }
+    struct ng_writer *writer = host->json_writer(rows->call);
+    if (writer == NULL) {
+        return true; /* the call fails */
+    }
+    memory_write_entry(rows->call, writer, entry);
+    return host->json_result(writer).len < room;
+}
+
+/* The first row of an answer that is too small for it. */
+static void memory_row_cut(const struct memory_rows *rows, const struct ng_entry *entry)
+{
+    struct ng_call *call = rows->call;
+    size_t max = call->host->answer_room(call) / MEMORY_CUT_SHARE;
+    struct ng_entry cut = *entry;
+    size_t left = max;
+    cut.title = entry_cut(call, entry->title, max);
+    cut.content = entry_cut(call, entry->content, max);
+    cut.source = entry_cut(call, entry->source, max);
+    cut.data = str_make(NULL, 0);
+    cut.tag_count = 0;
+    while (cut.tag_count < entry->tag_count && entry->tags[cut.tag_count].len < left) {
+        left -= entry->tags[cut.tag_count++].len + 1;
+    }
+    memory_write_entry(call, rows->writer, &cut);
+}
 
 static int memory_row(void *user, const struct ng_entry *entry)
 {
     struct memory_rows *rows = user;
-    memory_write_entry(rows->call, rows->writer, entry);
+    bool fits = memory_row_fits(rows, entry);
+    rows->is_cut = !fits && rows->count > 0;
+    if (rows->is_cut) {
+        return 1;
+    }
+    if (fits) {
+        memory_write_entry(rows->call, rows->writer, entry);
+    } else {
+        memory_row_cut(rows, entry);
+    }
     rows->count++;
     return 0;
 }
@@ -39,6 +103,10 @@ static void memory_rows_end(const struct memory_rows *rows, uint64_t backlog)
     entry_put_int(rows->call, rows->writer, "count", rows->count);
     if (backlog > 0) {
         entry_put_int(rows->call, rows->writer, "backlog", backlog);
+    }
+    if (rows->is_cut) {
+        rows->call->host->json_name(rows->writer, "has_more");
+        rows->call->host->json_bool(rows->writer, true);
     }
 }
 
@@ -117,6 +185,9 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args)
         return rc;
     }
     memory_rows_end(&rows, backlog);
+    if (rows.is_cut) {
+        entry_put_int(call, rows.writer, "next_offset", timeline.offset + rows.count);
+    }
     memory_put(call, rows.writer, "date", timeline.date);
     call->host->json_end(rows.writer);
     return NG_OK;

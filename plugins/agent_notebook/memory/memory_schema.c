@@ -26,13 +26,16 @@
     "\"backlog\":{\"type\":\"integer\",\"description\":\"Events that are on their way: what "  \
     "they say may be missing\"}"
 
+#define MEMORY_MORE                                                                            \
+    "\"has_more\":{\"type\":\"boolean\",\"description\":\"Further ones did not fit the "       \
+    "answer\"}"
+
 const char memory_log_params[] =
     "{\"type\":\"object\",\"required\":[\"content\"],\"additionalProperties\":false,"
     "\"properties\":{"
-    "\"content\":{\"type\":\"string\",\"minLength\":1,\"description\":\"What to remember: a "
-    "message, a thought, the output of a tool\"},"
+    "\"content\":{\"type\":\"string\",\"minLength\":1,\"description\":\"What to remember\"},"
     "\"source\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,\"default\":\"thought\","
-    "\"description\":\"Where it comes from, for example message, thought or tool\"},"
+    "\"description\":\"Its origin, such as message, thought or tool\"},"
     "\"tags\":" MEMORY_TAGS ",\"description\":\"Tags for recall\"},"
     "\"score\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1,\"default\":0.5,"
     "\"description\":\"How much it matters, 0 to 1\"}}}";
@@ -53,46 +56,48 @@ const char memory_delete_result[] =
 const char memory_recall_params[] =
     "{\"type\":\"object\",\"required\":[\"query\"],\"additionalProperties\":false,"
     "\"properties\":{"
-    "\"query\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Words to look for, "
-    "any of them; empty: the newest\"},"
+    "\"query\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Any of these words; "
+    "empty: the newest\"},"
     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":10,"
-    "\"description\":\"At most so many\"},"
+    "\"description\":\"Most results\"},"
     "\"source\":{\"type\":\"string\",\"description\":\"Only from this source\"},"
     "\"min_score\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1,\"default\":0,"
-    "\"description\":\"Only of at least this score; a reference to an entry counts 0.8\"},"
+    "\"description\":\"Least score; entries have 0.8\"},"
     "\"tags\":" MEMORY_TAGS ",\"description\":\"Any of these matches\"},"
-    "\"since\":{\"type\":\"string\",\"description\":\"Only from this time on: a day as "
-    "YYYY-MM-DD, or a time as 2026-02-16T10:30:00Z\"}}}";
+    "\"since\":{\"type\":\"string\",\"description\":\"Only since (2026-02-16 or "
+    "2026-02-16T10:30:00Z)\"}}}";
 
 const char memory_recall_result[] =
     "{\"type\":\"object\",\"required\":[\"results\",\"count\",\"engine\"],\"properties\":{"
     "\"results\":" MEMORY_ROWS ",\"count\":{\"type\":\"integer\"},"
-    "\"engine\":{\"type\":\"string\"}," MEMORY_BACKLOG "}}";
+    "\"engine\":{\"type\":\"string\"}," MEMORY_BACKLOG "," MEMORY_MORE "}}";
 
 const char memory_timeline_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-    "\"date\":{\"type\":\"string\",\"description\":\"A day as YYYY-MM-DD; today where left "
-    "out\"},"
+    "\"date\":{\"type\":\"string\",\"description\":\"A day as YYYY-MM-DD (default: today)\"},"
     "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"default\":50,"
     "\"description\":\"The newest of the day\"},"
-    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":\"So many of "
-    "the newest are passed over: for the rest of a busy day\"},"
-    "\"agent\":{\"type\":\"string\",\"description\":\"Only of this agent, as NAME or "
-    "agent:NAME\"}}}";
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"default\":0,\"description\":\"Newest "
+    "ones to skip\"},"
+    "\"agent\":{\"type\":\"string\",\"description\":\"Only of this agent (percy or "
+    "agent:percy)\"}}}";
 
 const char memory_timeline_result[] =
     "{\"type\":\"object\",\"required\":[\"events\",\"count\"],\"properties\":{"
     "\"date\":{\"type\":\"string\",\"format\":\"date\"},\"events\":" MEMORY_ROWS
-    ",\"count\":{\"type\":\"integer\"}," MEMORY_BACKLOG "}}";
+    ",\"count\":{\"type\":\"integer\"}," MEMORY_BACKLOG "," MEMORY_MORE
+    ",\"next_offset\":{\"type\":\"integer\"}}}";
 
 const char memory_summary_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
-    "\"text\":{\"type\":\"string\",\"description\":\"The new summary, in place of the present "
-    "one; left out: the summary is read\"},"
-    "\"mode\":{\"type\":\"string\",\"enum\":[\"read\",\"set\"],\"description\":\"Says what "
-    "`text` says too; who may only read gives read\"}}}";
+    "\"text\":{\"type\":\"string\",\"description\":\"The new summary; without it, the present "
+    "one is read\"},"
+    "\"mode\":{\"type\":\"string\",\"enum\":[\"read\",\"set\"],\"description\":\"As `text` "
+    "says; needed if you may only read: read\"}}}";
 
 const char memory_summary_result[] =
     "{\"type\":\"object\",\"required\":[\"summary\",\"status\"],\"properties\":{"
     "\"summary\":{\"type\":[\"string\",\"null\"]},"
-    "\"status\":{\"type\":\"string\",\"enum\":[\"set\",\"read\",\"none\"]}}}";
+    "\"status\":{\"type\":\"string\",\"enum\":[\"set\",\"read\",\"none\"]},"
+    "\"truncated\":{\"type\":\"boolean\",\"description\":\"Its end did not fit the "
+    "answer\"}}}";

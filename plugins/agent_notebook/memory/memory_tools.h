@@ -19,4 +19,10 @@ int memory_timeline_run(void *self, struct ng_call *call, struct ng_str args);
 int memory_summary_run(void *self, struct ng_call *call, struct ng_str args);
 int memory_context_get(void *self, struct ng_call *call, struct ng_str args);
 
+/* memory_resource.c: memories as resources, see struct ng_resources. */
+int memory_resource_read(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_str id, uint64_t revision);
+int memory_resource_find(void *self, struct ng_call *call, struct ng_str space,
+                         struct ng_find *find);
+
 #endif

@@ -18,7 +18,7 @@
 struct bench {
     struct harness harness;
     char uri[512], prefix[128];
-    const char *sets[6];
+    const char *sets[7];
     struct arena arena; /* of parsed answers */
 };
 
@@ -30,6 +30,7 @@ static inline void bench_open(struct bench *bench, const char *documents)
     size_t count = 0;
     bench->sets[count++] = "plugins=agent_notebook";
     bench->sets[count++] = documents;
+    bench->sets[count++] = "tools.max_answer=8MiB"; /* lists of a whole day */
     if (uri != NULL && (search || strcmp(documents, "documents=sqlite-redis") == 0)) {
         static atomic_int number;
         (void)snprintf(bench->uri, sizeof(bench->uri), "redis.uri=%s", uri);

@@ -12,6 +12,7 @@
 #define NOTEGATE_PLUGIN_CELLS_NB_H
 
 #include <notegate/plugin.h>
+#include <stdarg.h>
 
 /* Maximum nesting of JSON. */
 #define NB_DEPTH_MAX 200
@@ -155,6 +156,8 @@ void nb_add_str(struct nb_text *text, struct ng_str piece);
 void nb_add_word(struct nb_text *text, const char *word);
 void nb_addf(struct nb_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void nb_vaddf(struct nb_text *text, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 void nb_add_if(struct nb_text *text, bool condition, const char *word);
 /* Appends `piece` and its failure, and frees it. */
 void nb_add_done(struct nb_text *text, struct nb_text *piece);
@@ -227,8 +230,13 @@ bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, si
 void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *edit);
 void nb_edit_done(struct nb_edit *edit);
 
-/* A new file in Jupyter's layout: nbformat 4.5 with at most one code cell. kernelspec: JSON
- * object or absent. */
-void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str first_id);
+struct nb_new_cell {
+    enum nb_type type;
+    struct ng_str id, source;
+};
+
+/* A new file in Jupyter's layout: nbformat 4.5. kernelspec: JSON object or absent. */
+void nb_new_file(struct nb_text *out, struct ng_str kernelspec, const struct nb_new_cell *cells,
+                 size_t count);
 
 #endif

@@ -539,14 +539,17 @@ bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, si
     return true;
 }
 
-void nb_new_file(struct nb_text *out, struct ng_str kernelspec, struct ng_str first_id)
+void nb_new_file(struct nb_text *out, struct ng_str kernelspec, const struct nb_new_cell *cells,
+                 size_t count)
 {
     struct nb_style style = {.indent = " ", .newline = "\n", .space_colon = true};
     struct nb_text json = {0};
     nb_add_word(&json, "{\"cells\":[");
-    if (first_id.len > 0) {
-        struct nb nb = {.style = style};
-        struct new_cell cell = {.type = NB_CODE, .id = first_id, .nb = &nb};
+    const struct nb nb = {.style = style};
+    for (size_t i = 0; i < count; i++) {
+        struct new_cell cell = {
+            .type = cells[i].type, .id = cells[i].id, .source = cells[i].source, .nb = &nb};
+        nb_add_if(&json, i > 0, ",");
         add_cell(&json, &cell);
     }
     nb_add_word(&json, "],\"metadata\":{");

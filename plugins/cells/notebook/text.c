@@ -37,6 +37,13 @@ void nb_add_word(struct nb_text *text, const char *word)
 void nb_addf(struct nb_text *text, const char *format, ...)
 {
     va_list args;
+    va_start(args, format);
+    nb_vaddf(text, format, args);
+    va_end(args);
+}
+
+void nb_vaddf(struct nb_text *text, const char *format, va_list args)
+{
     va_list again;
     char *end = NULL;
     size_t room = 0;
@@ -44,7 +51,6 @@ void nb_addf(struct nb_text *text, const char *format, ...)
         end = text->data + text->len;
         room = text->size - text->len;
     }
-    va_start(args, format);
     va_copy(again, args);
     int len = vsnprintf(end, room, format, args);
     bool complete = len >= 0 && (size_t)len < room;
@@ -56,7 +62,6 @@ void nb_addf(struct nb_text *text, const char *format, ...)
         text->len += (size_t)len;
     }
     va_end(again);
-    va_end(args);
 }
 
 void nb_add_if(struct nb_text *text, bool condition, const char *word)

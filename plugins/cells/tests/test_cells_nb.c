@@ -481,8 +481,11 @@ static void test_new_file(void **state)
 {
     (void)state;
     struct nb_text out = {0};
+    const struct nb_new_cell first = {NB_CODE, str("abc"), str("")};
+    const struct nb_new_cell two[] = {{NB_MARKDOWN, str("m"), str("# Eins\n\"zwei\"")},
+                                      {NB_CODE, str("c"), str("1\n2\n")}};
     nb_new_file(&out, str("{\"display_name\":\"P\",\"language\":\"python\",\"name\":\"p\"}"),
-                str("abc"));
+                &first, 1);
     equal(nb_text_str(&out),
           str("{\n \"cells\": [\n  {\n   \"cell_type\": \"code\",\n   \"execution_count\": "
               "null,\n"
@@ -492,9 +495,18 @@ static void test_new_file(void **state)
               "   \"language\": \"python\",\n   \"name\": \"p\"\n  }\n },\n \"nbformat\": 4,\n"
               " \"nbformat_minor\": 5\n}\n"));
     nb_text_done(&out);
-    nb_new_file(&out, str(""), str(""));
+    nb_new_file(&out, str(""), NULL, 0);
     equal(nb_text_str(&out), str("{\n \"cells\": [],\n \"metadata\": {},\n \"nbformat\": 4,\n"
                                  " \"nbformat_minor\": 5\n}\n"));
+    nb_text_done(&out);
+    nb_new_file(&out, str(""), two, NG_COUNT(two));
+    equal(nb_text_str(&out),
+          str("{\n \"cells\": [\n  {\n   \"cell_type\": \"markdown\",\n   \"id\": \"m\",\n"
+              "   \"metadata\": {},\n   \"source\": [\n    \"# Eins\\n\",\n"
+              "    \"\\\"zwei\\\"\"\n   ]\n  },\n  {\n   \"cell_type\": \"code\",\n"
+              "   \"execution_count\": null,\n   \"id\": \"c\",\n   \"metadata\": {},\n"
+              "   \"outputs\": [],\n   \"source\": [\n    \"1\\n\",\n    \"2\\n\"\n   ]\n  }\n"
+              " ],\n \"metadata\": {},\n \"nbformat\": 4,\n \"nbformat_minor\": 5\n}\n"));
     nb_text_done(&out);
 }
 

@@ -340,18 +340,30 @@ int cells_answer_reply(struct ng_call *call, const struct cells_run *run, struct
 {
     struct cells_images images;
     int rc = NG_OK;
-    cells_images_begin(&images, run->self, call, text);
+    cells_images_begin(&images, run->self, call, ng_str_of(run->path), text);
     for (size_t i = 0; i < run->run->cell_count && rc == NG_OK; i++) {
         rc = add_images(&images, &run->run->cells[i]);
     }
     cells_images_end(&images);
+    if (rc != NG_OK) {
+        nb_text_done(text);
+        return rc;
+    }
+    return cells_reply(call, ng_str_of(run->path), text);
+}
+
+int cells_fail_run(struct ng_call *call, const struct cells_run *run, int code,
+                   struct nb_text *text)
+{
+    int rc = cells_add_notebook(call, ng_str_of(run->path), text);
     if (rc == NG_OK) {
         rc = cells_check_memory(call, !text->failed);
     }
-    if (rc != NG_OK) {
-        return rc;
+    if (rc == NG_OK) {
+        rc = call->host->fail_text(call, code, nb_text_str(text));
     }
-    return ng_reply(call, nb_text_str(text));
+    nb_text_done(text);
+    return rc;
 }
 
 /* ---- getNotebookRun ---- */
@@ -391,22 +403,19 @@ static int reply_going_on(struct cells *self, struct ng_call *call, struct cells
     }
     describe(run, done, state, snapshots, &out);
     snapshots_free(snapshots, run->run->cell_count);
-    cells_fit_text(self, &out);
-    return cells_reply(call, &out);
+    cells_fit_text(call, ng_str_of(run->path), &out);
+    return cells_reply(call, ng_str_of(run->path), &out);
 }
 
 /* Repeats the answer of runNotebookCells. */
 static int reply_over(struct ng_call *call, const struct cells_run *run)
 {
-    struct ng_str text = nb_text_str(&run->text);
-    if (run->code != NG_OK) {
-        return call->host->fail_text(call, run->code, text);
-    }
     struct nb_text told = {0};
-    nb_add_str(&told, text);
-    int rc = cells_answer_reply(call, run, &told);
-    nb_text_done(&told);
-    return rc;
+    nb_add_str(&told, nb_text_str(&run->text));
+    if (run->code == NG_OK) {
+        return cells_answer_reply(call, run, &told);
+    }
+    return cells_fail_run(call, run, run->code, &told);
 }
 
 int cells_get_run_run(void *user, struct ng_call *call, struct ng_str args)

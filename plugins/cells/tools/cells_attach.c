@@ -1,20 +1,125 @@
 /* SPDX-License-Identifier: MIT */
 /* cells_attach.c - attachNotebook, detachNotebook and selectNotebookCells. */
 #include "cells_attached.h"
+#include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #include <string.h>
 
+/* ---- the active notebook ---- */
+
+struct active_request {
+    struct ng_str session, real, process;
+    int64_t now_ms;
+};
+
+static struct active_request active_request(struct cells *self, struct ng_call *call,
+                                            char session[CELLS_SESSION_SIZE])
+{
+    cells_session(call, session);
+    struct active_request request = {
+        .session = ng_str_of(session),
+        .process = self->process,
+        .now_ms = clock_unix_ms(),
+    };
+    return request;
+}
+
+/* The place for the session's active notebook. */
+static struct cells_active *active_place(struct cells_owner *owner, struct ng_str session)
+{
+    struct cells_active *found = cells_active_find(owner, session);
+    if (found != NULL || owner->active_count < CELLS_ACTIVE_MAX) {
+        return found != NULL ? found : &owner->actives[owner->active_count++];
+    }
+    found = &owner->actives[0];
+    for (size_t i = 1; i < owner->active_count; i++) {
+        if (owner->actives[i].used_ms < found->used_ms) {
+            found = &owner->actives[i];
+        }
+    }
+    return found;
+}
+
+static void make_active(struct cells_owner *owner, const struct active_request *request)
+{
+    *active_place(owner, request->session) = (struct cells_active){
+        .session = request->session,
+        .real = request->real,
+        .process = request->process,
+        .used_ms = request->now_ms,
+    };
+}
+
+/* The session's active notebook is used. */
+static int touch(struct ng_call *call, struct cells_owner *owner, void *user)
+{
+    const struct active_request *request = user;
+    struct cells_active *active = cells_active_find(owner, request->session);
+    (void)call;
+    if (active != NULL) {
+        struct cells_attached *attached = cells_attached_find(owner, active->real);
+        active->used_ms = request->now_ms;
+        if (attached != NULL) {
+            attached->used_ms = request->now_ms;
+        }
+    }
+    return NG_OK;
+}
+
+/* The agent has several clients, perhaps, each with a notebook of its own. */
+static int check_ambiguous(struct cells *self, struct ng_call *call)
+{
+    struct ng_str paths;
+    size_t count = cells_recent(self, call, &paths);
+    if (count <= 1) {
+        return NG_OK;
+    }
+    int rc = ng_fail(call, CELLS_EAMBIGUOUS,
+                     "%zu notebooks are attached, and the call does not name one: %.*s", count,
+                     (int)paths.len, paths.data);
+    call->host->hint(call, "Name the one that is meant: `notebook`; or detach the others");
+    return rc;
+}
+
+int cells_use_active(struct cells *self, struct ng_call *call, enum cells_use use,
+                     struct ng_str *ret_path)
+{
+    char session[CELLS_SESSION_SIZE];
+    int64_t used_ms = 0;
+    int rc = cells_attachments_refresh(self, call);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct active_request request = active_request(self, call, session);
+    *ret_path = cells_active_path(self, call, &used_ms);
+    if (ret_path->len == 0) {
+        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
+        call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
+        return rc;
+    }
+    if (use == CELLS_CHANGES && request.session.len == 0) {
+        rc = check_ambiguous(self, call);
+    }
+    if (rc == NG_OK && request.now_ms - used_ms >= CELLS_USED_MS) {
+        rc = cells_attached_change(self, call, touch, &request);
+    }
+    return rc;
+}
+
+/* ---- attaching ---- */
+
 struct attach_request {
-    struct ng_str real, path;
+    struct ng_str path;
     bool makes_active;
-    bool active; /* result: is it active? */
+    struct active_request active;
 };
 
 static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
 {
-    struct attach_request *request = user;
-    struct cells_attached *attached = cells_attached_find(owner, request->real);
+    const struct attach_request *request = user;
+    struct cells_attached *attached = cells_attached_find(owner, request->active.real);
     if (attached == NULL && owner->count == CELLS_ATTACHED_MAX) {
         return ng_fail(call, NG_EBUSY,
                        "At most %d notebooks can be attached at once; detach one",
@@ -22,14 +127,13 @@ static int attach(struct ng_call *call, struct cells_owner *owner, void *user)
     }
     if (attached == NULL) {
         attached = &owner->items[owner->count++];
-        attached->real = request->real;
+        attached->real = request->active.real;
     }
     attached->path = request->path;
-    size_t index = (size_t)(attached - owner->items);
+    attached->used_ms = request->active.now_ms;
     if (request->makes_active) {
-        owner->active = index;
+        make_active(owner, &request->active);
     }
-    request->active = owner->active == index;
     return NG_OK;
 }
 
@@ -38,18 +142,20 @@ int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
     struct cells *self = user;
     struct notebook_file notebook;
     const struct ng_value *active = ng_arg(call, "active");
-    const char *note = "";
+    char session[CELLS_SESSION_SIZE];
+    int64_t used_ms = 0;
     (void)args;
-    int rc = cells_open(self, call, &notebook);
+    int rc = cells_open(self, call, CELLS_READS, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
     size_t cells = notebook.nb.cell_count;
     struct attach_request request = {
-        .real = notebook.file.real,
         .path = notebook.path,
         .makes_active = active == NULL || call->host->json_type(active) == NG_TYPE_TRUE,
+        .active = active_request(self, call, session),
     };
+    request.active.real = notebook.file.real;
     cells_close(&notebook);
     rc = cells_attached_change(self, call, attach, &request);
     if (rc != NG_OK) {
@@ -59,12 +165,10 @@ int cells_attach_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    if (request.active) {
-        note = "; it is active";
-    }
-    return ng_reply(call, call->host->format(call, "Attached %.*s with %zu cell(s)%s",
-                                             (int)notebook.path.len, notebook.path.data, cells,
-                                             note));
+    bool is_active = str_equal(cells_active_path(self, call, &used_ms), notebook.path);
+    return cells_replyf(call, notebook.path, "Attached %.*s with %zu cell(s)%s",
+                        (int)notebook.path.len, notebook.path.data, cells,
+                        text_if(is_active, "; it is active"));
 }
 
 struct detach_request {
@@ -91,15 +195,10 @@ static int detach(struct ng_call *call, struct cells_owner *owner, void *user)
         return ng_fail(call, CELLS_ENOTEBOOK, "The notebook %.*s is not attached",
                        (int)request->path.len, request->path.data);
     }
+    /* It is active in no session any more, and no other one becomes active. */
     size_t index = (size_t)(attached - owner->items);
     owner->count--;
     memmove(attached, attached + 1, (owner->count - index) * sizeof(*attached));
-    /* No other notebook becomes active. */
-    if (owner->active == index) {
-        owner->active = SIZE_MAX;
-    } else if (owner->active != SIZE_MAX && owner->active > index) {
-        owner->active--;
-    }
     return NG_OK;
 }
 
@@ -108,7 +207,7 @@ int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
     struct ng_file file = {.size = sizeof(file)};
     struct detach_request request;
     (void)args;
-    int rc = cells_path(user, call, &request.path);
+    int rc = cells_path(user, call, CELLS_READS, &request.path);
     if (rc != NG_OK) {
         return rc;
     }
@@ -123,8 +222,8 @@ int cells_detach_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    return ng_reply(call, call->host->format(call, "Detached %.*s", (int)request.path.len,
-                                             request.path.data));
+    return cells_replyf(call, request.path, "Detached %.*s", (int)request.path.len,
+                        request.path.data);
 }
 
 /* ---- selection ---- */
@@ -179,7 +278,7 @@ static int read_selection(struct ng_call *call, const struct nb *nb, struct sele
     if (active.len == 0) {
         return NG_OK;
     }
-    size_t index = cells_find(nb, active);
+    size_t index = cells_find_named(nb, active);
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, active);
     }
@@ -192,7 +291,7 @@ int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
     struct notebook_file notebook;
     struct select_request request = {.selected = NULL};
     (void)args;
-    int rc = cells_open(user, call, &notebook);
+    int rc = cells_open(user, call, CELLS_READS, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -210,6 +309,6 @@ int cells_select_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    return ng_reply(call, call->host->format(call, "Selected %zu cell(s)",
-                                             call->host->json_count(ng_arg(call, "cellIds"))));
+    return cells_replyf(call, notebook.path, "Selected %zu cell(s)",
+                        call->host->json_count(ng_arg(call, "cellIds")));
 }

@@ -5,6 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/hash.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,13 +48,52 @@ struct ng_str cells_owner_key(struct ng_call *call)
                               (int)caller->agent.len, caller->agent.data);
 }
 
+struct cells_active *cells_active_find(const struct cells_owner *owner, struct ng_str session)
+{
+    for (size_t i = 0; owner != NULL && i < owner->active_count; i++) {
+        if (str_equal(session, owner->actives[i].session)) {
+            return &owner->actives[i];
+        }
+    }
+    return NULL;
+}
+
+bool cells_active_holds(const struct cells_active *active, int64_t now_ms)
+{
+    return active->lives && now_ms - active->used_ms < CELLS_ACTIVE_MS;
+}
+
+void cells_session(const struct ng_call *call, char session[CELLS_SESSION_SIZE])
+{
+    const struct ng_caller *caller = call->caller;
+    session[0] = '\0';
+    if (NG_HAS(caller, session) && caller->session.len > 0) {
+        (void)snprintf(session, CELLS_SESSION_SIZE, "%016llx",
+                       (unsigned long long)hash_fnv(HASH_FNV_BASIS, caller->session));
+    }
+}
+
 /* ---- cache ---- */
+
+/* Has each session that has an active notebook in `one` one in `other`? */
+static bool actives_within(const struct cells_owner *one, const struct cells_owner *other,
+                           int64_t now_ms)
+{
+    for (size_t i = 0; one != NULL && i < one->active_count; i++) {
+        const struct cells_active *active = &one->actives[i];
+        const struct cells_active *same = cells_active_find(other, active->session);
+        if (cells_active_holds(active, now_ms) &&
+            (same == NULL || !cells_active_holds(same, now_ms))) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static bool same_active(const struct cells_owner *one, const struct cells_owner *other)
 {
-    bool first = one != NULL && one->active < one->count;
-    bool second = other != NULL && other->active < other->count;
-    return first == second;
+    int64_t now_ms = clock_unix_ms();
+    return actives_within(one, other, now_ms) && actives_within(other, one, now_ms);
 }
 
 bool cells_attachments_put(struct cells_attachments *all, struct cells_owner *fresh)
@@ -109,19 +149,49 @@ void cells_attachments_close(struct cells_attachments *all)
 
 /* ---- queries ---- */
 
-struct ng_str cells_active(struct cells *self, struct ng_call *call)
+struct ng_str cells_active_path(struct cells *self, struct ng_call *call, int64_t *ret_used)
 {
     struct cells_attachments *all = self->attachments;
     struct ng_str key = cells_owner_key(call);
     struct ng_str path = {NULL, 0};
+    char session[CELLS_SESSION_SIZE];
+    cells_session(call, session);
     lock_take(&all->lock);
     const struct cells_owner *owner = *owner_place(all, key);
-    if (owner != NULL && owner->active < owner->count) {
-        struct ng_str active = owner->items[owner->active].path;
-        path = call->host->format(call, "%.*s", (int)active.len, active.data);
+    const struct cells_active *active = cells_active_find(owner, ng_str_of(session));
+    if (active != NULL && cells_active_holds(active, clock_unix_ms())) {
+        const struct cells_attached *attached = cells_attached_find(owner, active->real);
+        if (attached != NULL) {
+            path =
+                call->host->format(call, "%.*s", (int)attached->path.len, attached->path.data);
+            *ret_used = active->used_ms;
+        }
     }
     lock_release(&all->lock);
     return path;
+}
+
+size_t cells_recent(struct cells *self, struct ng_call *call, struct ng_str *ret_paths)
+{
+    struct cells_attachments *all = self->attachments;
+    struct ng_str key = cells_owner_key(call);
+    struct ng_str paths = ng_str_of("");
+    size_t count = 0;
+    int64_t since_ms = clock_unix_ms() - CELLS_ACTIVE_MS;
+    lock_take(&all->lock);
+    const struct cells_owner *owner = *owner_place(all, key);
+    for (size_t i = 0; owner != NULL && i < owner->count; i++) {
+        const struct cells_attached *attached = &owner->items[i];
+        if (attached->used_ms > since_ms) {
+            paths = call->host->format(call, "%.*s%s%.*s", (int)paths.len, paths.data,
+                                       text_if(count > 0, ", "), (int)attached->path.len,
+                                       attached->path.data);
+            count++;
+        }
+    }
+    lock_release(&all->lock);
+    *ret_paths = paths;
+    return count;
 }
 
 int cells_selection(struct cells *self, struct ng_call *call, struct ng_str real,
@@ -181,8 +251,12 @@ char *cells_attachments_next_poll(struct cells_attachments *all)
 bool cells_listed_attached(void *user, struct ng_call *call)
 {
     struct cells *self = user;
+    if (self->lists_always) {
+        return true;
+    }
     if (request_poll(self->attachments, cells_owner_key(call))) {
         (void)call->host->background(call, cells_attachments_poll, self);
     }
-    return cells_active(self, call).len > 0;
+    int64_t used_ms = 0;
+    return cells_active_path(self, call, &used_ms).len > 0;
 }

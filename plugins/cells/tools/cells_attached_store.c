@@ -2,9 +2,11 @@
 /* cells_attached_store.c - attachments as documents, one per owner, changed in transactions so
  * that gateways do not overwrite each other. */
 #include "cells_attached.h"
+#include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +23,51 @@ static struct ng_key key_of(struct ng_str owner)
     return key;
 }
 
-/* {NULL, 0}: out of memory. */
+static void write_attached(const struct ng_host *host, struct ng_writer *writer,
+                           const struct cells_attached *attached)
+{
+    host->json_object(writer);
+    host->json_name(writer, "notebook");
+    host->json_string(writer, attached->path);
+    host->json_name(writer, "real");
+    host->json_string(writer, attached->real);
+    host->json_name(writer, "used");
+    host->json_int(writer, attached->used_ms);
+    host->json_name(writer, "selected");
+    host->json_array(writer);
+    for (size_t j = 0; j < attached->selected_count; j++) {
+        host->json_string(writer, attached->selected[j]);
+    }
+    host->json_end(writer);
+    if (attached->editing.len > 0) {
+        host->json_name(writer, "editing");
+        host->json_string(writer, attached->editing);
+    }
+    host->json_end(writer);
+}
+
+static void write_active(const struct ng_host *host, struct ng_writer *writer,
+                         const struct cells_active *active)
+{
+    host->json_object(writer);
+    host->json_name(writer, "session");
+    host->json_string(writer, active->session);
+    host->json_name(writer, "real");
+    host->json_string(writer, active->real);
+    host->json_name(writer, "process");
+    host->json_string(writer, active->process);
+    host->json_name(writer, "used");
+    host->json_int(writer, active->used_ms);
+    host->json_end(writer);
+}
+
+/* {NULL, 0}: out of memory. Leaves out what is not active any more. */
 static struct ng_str owner_json(struct ng_call *call, const struct cells_owner *owner)
 {
     const struct ng_host *host = call->host;
     struct ng_writer *writer = host->json_writer(call);
     struct ng_str none = {NULL, 0};
+    int64_t since_ms = clock_unix_ms() - CELLS_ACTIVE_MS;
     if (writer == NULL) {
         return none;
     }
@@ -34,25 +75,16 @@ static struct ng_str owner_json(struct ng_call *call, const struct cells_owner *
     host->json_name(writer, "attached");
     host->json_array(writer);
     for (size_t i = 0; i < owner->count; i++) {
-        const struct cells_attached *attached = &owner->items[i];
-        host->json_object(writer);
-        host->json_name(writer, "notebook");
-        host->json_string(writer, attached->path);
-        host->json_name(writer, "real");
-        host->json_string(writer, attached->real);
-        host->json_name(writer, "active");
-        host->json_bool(writer, owner->active == i);
-        host->json_name(writer, "selected");
-        host->json_array(writer);
-        for (size_t j = 0; j < attached->selected_count; j++) {
-            host->json_string(writer, attached->selected[j]);
+        write_attached(host, writer, &owner->items[i]);
+    }
+    host->json_end(writer);
+    host->json_name(writer, "active");
+    host->json_array(writer);
+    for (size_t i = 0; i < owner->active_count; i++) {
+        const struct cells_active *active = &owner->actives[i];
+        if (active->used_ms > since_ms && cells_attached_find(owner, active->real) != NULL) {
+            write_active(host, writer, active);
         }
-        host->json_end(writer);
-        if (attached->editing.len > 0) {
-            host->json_name(writer, "editing");
-            host->json_string(writer, attached->editing);
-        }
-        host->json_end(writer);
     }
     host->json_end(writer);
     host->json_end(writer);
@@ -82,11 +114,26 @@ static void owner_load(const struct ng_host *host, struct cells_owner *owner,
         attached->path = arena_copy(memory, host->json_text(host->json_get(item, "notebook")));
         attached->editing =
             arena_copy(memory, host->json_text(host->json_get(item, "editing")));
+        (void)host->json_integer(host->json_get(item, "used"), &attached->used_ms);
         load_selected(host, memory, host->json_get(item, "selected"), attached);
-        if (host->json_type(host->json_get(item, "active")) == NG_TYPE_TRUE) {
-            owner->active = owner->count;
-        }
         owner->count++;
+    }
+}
+
+static void owner_load_active(const struct ng_host *host, struct cells_owner *owner,
+                              const struct ng_value *list)
+{
+    size_t count = size_min(host->json_count(list), CELLS_ACTIVE_MAX);
+    struct arena *memory = &owner->memory;
+    const struct ng_value *item = host->json_first(list);
+    owner->actives = arena_zalloc(memory, (count + 1) * sizeof(*owner->actives));
+    for (; owner->actives != NULL && owner->active_count < count;
+         item = host->json_next(item)) {
+        struct cells_active *active = &owner->actives[owner->active_count++];
+        active->session = arena_copy(memory, host->json_text(host->json_get(item, "session")));
+        active->real = arena_copy(memory, host->json_text(host->json_get(item, "real")));
+        active->process = arena_copy(memory, host->json_text(host->json_get(item, "process")));
+        (void)host->json_integer(host->json_get(item, "used"), &active->used_ms);
     }
 }
 
@@ -104,10 +151,10 @@ static struct cells_owner *owner_of(struct ng_call *call, const struct ng_doc *d
     }
     struct cells_owner *owner = calloc(1, sizeof(*owner));
     if (owner != NULL) {
-        owner->active = SIZE_MAX;
         owner->memory.first = OWNER_FIRST;
         owner->key = arena_copy(&owner->memory, key);
         owner_load(call->host, owner, call->host->json_get(body, "attached"));
+        owner_load_active(call->host, owner, call->host->json_get(body, "active"));
     }
     if (owner == NULL || owner->memory.failed) {
         *ret_rc = cells_no_memory(call);
@@ -133,6 +180,19 @@ static int load_row(void *user, const struct ng_doc *row)
         (void)cells_attachments_put(load->all, owner);
     }
     return load->rc != NG_OK;
+}
+
+int cells_name_process(struct cells *self, struct ng_call *call)
+{
+    self->process = call->host->gateway_name(call->host);
+    if (self->process.len > 0) {
+        return NG_OK;
+    }
+    if (!random_hex(CELLS_PROCESS_BYTES, self->process_id)) {
+        return ng_fail(call, NG_EINTERNAL, "the system gives no random bytes");
+    }
+    self->process = ng_str_of(self->process_id);
+    return NG_OK;
 }
 
 int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
@@ -168,6 +228,31 @@ int cells_attachments_open(struct ng_call *call, struct cells_attachments **ret)
     return NG_OK;
 }
 
+/* Finds which active notebooks were made active by a process that runs. */
+static int find_living(struct cells *self, struct ng_call *call, struct cells_owner *owner)
+{
+    const struct ng_host *host = call->host;
+    bool others = host->gateway_name(host).len > 0;
+    for (size_t i = 0; i < owner->active_count; i++) {
+        struct cells_active *active = &owner->actives[i];
+        const struct cells_active *before = i > 0 ? active - 1 : NULL;
+        active->lives = str_equal(self->process, active->process);
+        if (active->lives || !others) {
+            continue;
+        }
+        if (before != NULL && str_equal(before->process, active->process)) {
+            active->lives = before->lives;
+            continue;
+        }
+        struct ng_str where;
+        int rc = host->gateway_find(call, active->process, &active->lives, &where);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return NG_OK;
+}
+
 /* Reads the document of `key`. */
 static int refresh(struct cells *self, struct ng_call *call, struct ng_str key)
 {
@@ -186,6 +271,11 @@ static int refresh(struct cells *self, struct ng_call *call, struct ng_str key)
         return rc;
     }
     owner->ticket = ticket;
+    rc = find_living(self, call, owner);
+    if (rc != NG_OK) {
+        cells_owner_free(owner);
+        return rc;
+    }
     if (cells_attachments_put(self->attachments, owner)) {
         call->host->lists_changed(call->host, NG_LIST_TOOLS);
     }

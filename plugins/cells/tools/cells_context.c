@@ -19,11 +19,20 @@ struct context_cell {
     bool cut;
 };
 
+/* Forms of the object, from the largest one. */
+enum context_form {
+    CONTEXT_WHOLE = 0,
+    CONTEXT_ONCE,    /* allCells has the beginnings of selected cells, too */
+    CONTEXT_CUT,     /* so has selectedCells */
+    CONTEXT_SELECTED /* without allCells */
+};
+
 struct context {
     struct cells *self;
     struct ng_call *call;
     struct notebook_file notebook;
     struct context_cell *cells;
+    enum context_form form;
     bool has_all; /* not only the selected cells are included */
     bool failed;  /* out of memory */
 };
@@ -101,7 +110,7 @@ static void keep_budget(struct context *context)
 
 static int context_open(struct context *context)
 {
-    int rc = cells_open(context->self, context->call, &context->notebook);
+    int rc = cells_open(context->self, context->call, CELLS_READS, &context->notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -162,14 +171,14 @@ static void write_execution(struct context *context, struct ng_writer *writer, s
 }
 
 static void write_cell(struct context *context, struct ng_writer *writer,
-                       const struct context_cell *cell)
+                       const struct context_cell *cell, enum context_form cut_from)
 {
     static const char *const selections[] = {"unselected", "selected", "active"};
     const struct ng_host *host = context->call->host;
     const struct nb_cell *in_file = &context->notebook.nb.cells[cell->index];
     struct ng_str source = nb_text_str(&cell->source);
     char handle[CELLS_HANDLE_MAX];
-    bool cut = cell->cut && cell->characters > CELLS_CONTEXT_CUT;
+    bool cut = (cell->cut || context->form >= cut_from) && cell->characters > CELLS_CONTEXT_CUT;
     cells_handle(&context->notebook.nb, cell->index, handle);
     host->json_object(writer);
     host->json_name(writer, "id");
@@ -243,21 +252,54 @@ static void write_context(struct context *context, struct ng_writer *writer)
     host->json_array(writer);
     for (size_t i = 0; i < count; i++) {
         if (context->cells[i].selection != 0) {
-            write_cell(context, writer, &context->cells[i]);
+            write_cell(context, writer, &context->cells[i], CONTEXT_CUT);
         }
     }
     host->json_end(writer);
-    if (context->has_all) {
+    if (context->has_all && context->form < CONTEXT_SELECTED) {
         host->json_name(writer, "allCells");
         host->json_array(writer);
         for (size_t i = 0; i < count; i++) {
             if (context->cells[i].included) {
-                write_cell(context, writer, &context->cells[i]);
+                write_cell(context, writer, &context->cells[i], CONTEXT_ONCE);
             }
         }
         host->json_end(writer);
     }
     host->json_end(writer);
+}
+
+/* Writes the object in a form. True: it fits the answer. */
+static bool try_context(struct context *context, enum context_form form)
+{
+    struct ng_call *call = context->call;
+    context->form = form;
+    write_context(context, call->host->reply_json(call));
+    return call->host->answer_room(call) > 0;
+}
+
+/* Cuts selected cells that do not fit, then drops the last ones that are not selected. */
+static void reply_context(struct context *context)
+{
+    size_t room = context->call->host->answer_room(context->call);
+    size_t selected = 0;
+    for (size_t i = 0; i < context->notebook.nb.cell_count; i++) {
+        if (context->cells[i].selection != 0) {
+            selected += context->cells[i].source.len;
+        }
+    }
+    enum context_form form = selected > room / 2 ? CONTEXT_CUT : CONTEXT_ONCE;
+    bool fits = try_context(context, CONTEXT_WHOLE) || try_context(context, form);
+    for (size_t i = context->notebook.nb.cell_count; i > 0 && !fits; i--) {
+        struct context_cell *cell = &context->cells[i - 1];
+        if (cell->included && cell->selection == 0) {
+            cell->included = false;
+            fits = try_context(context, form);
+        }
+    }
+    if (!fits) {
+        (void)try_context(context, CONTEXT_SELECTED);
+    }
 }
 
 int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
@@ -268,9 +310,13 @@ int cells_context_run(void *user, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    write_context(&context, call->host->reply_json(call));
+    reply_context(&context);
     (void)call->host->revision_text(call, context.notebook.file.revision);
+    rc = call->host->reply_meta(call, CELLS_META_NOTEBOOK, context.notebook.path);
     context_done(&context);
+    if (rc != NG_OK) {
+        return rc;
+    }
     return cells_check_memory(call, !context.failed);
 }
 
@@ -340,7 +386,7 @@ static int prompt(struct cells *self, struct ng_call *call, const char *const *i
         nb_text_done(&out);
         return cells_no_memory(call);
     }
-    return cells_reply(call, &out);
+    return cells_reply(call, (struct ng_str){NULL, 0}, &out);
 }
 
 int cells_prompt_agent(void *self, struct ng_call *call, struct ng_str args)

@@ -2,15 +2,19 @@
 /* cells_edit.c - tools that change cells. Each finds its cells in the file as it is when it is
  * saved, so that concurrent saves of other programs are kept. */
 #include "cells.h"
+#include "core/base/buf.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
+#include "core/base/text/text_near.h"
+#include "core/base/text_choice.h"
+#include "core/base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Same length as Jupyter's ids. */
-#define NEW_ID_BYTES 4
+/* Bytes of a source while it is edited; cells.max_source is the limit of what is saved. */
+#define UPDATE_BYTES_MAX ((size_t)256 * 1024 * 1024)
 
 struct edit_call;
 typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -19,6 +23,7 @@ typedef int edit_fn(struct edit_call *edit_call, struct ng_call *call, const str
 /* State of one call, in its memory. */
 struct edit_call {
     struct cells *self;
+    struct ng_str path;
     edit_fn *fn;
     unsigned reads; /* reads of a file that looks half written */
 };
@@ -67,7 +72,7 @@ static int edit_file(struct ng_call *call, const struct ng_file *present, struct
     return rc;
 }
 
-static int check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
+int cells_check_source(const struct cells *self, struct ng_call *call, struct ng_str source)
 {
     if (source.len <= self->max_source) {
         return NG_OK;
@@ -85,10 +90,21 @@ static bool word_is(struct ng_str word, const char *lower)
 
 /* ---- adding ---- */
 
-static int new_id(struct ng_call *call, const struct nb *nb, char id[2 * NEW_ID_BYTES + 1])
+bool cells_type_named(struct ng_str word, enum nb_type *ret)
+{
+    for (enum nb_type type = NB_CODE; type < NB_UNKNOWN; type++) {
+        if (word_is(word, nb_type_name(type))) {
+            *ret = type;
+            return true;
+        }
+    }
+    return false;
+}
+
+int cells_new_id(struct ng_call *call, const struct nb *nb, char id[CELLS_NEW_ID_SIZE])
 {
     do {
-        if (!random_hex(NEW_ID_BYTES, id)) {
+        if (!random_hex(CELLS_NEW_ID_BYTES, id)) {
             return ng_fail(call, NG_EINTERNAL, "the system gives no random bytes");
         }
     } while (nb != NULL && cells_find(nb, ng_str_of(id)) != SIZE_MAX);
@@ -98,16 +114,13 @@ static int new_id(struct ng_call *call, const struct nb *nb, char id[2 * NEW_ID_
 static int add_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                     struct nb_edit *edit)
 {
-    char id[2 * NEW_ID_BYTES + 1] = "";
+    char id[CELLS_NEW_ID_SIZE] = "";
     char handle[CELLS_HANDLE_MAX];
     struct ng_str word = ng_arg_text(call, "type");
     struct ng_str source = ng_arg_text(call, "content");
     int64_t index = -1;
-    enum nb_type type = NB_CODE;
-    while (type < NB_UNKNOWN && !word_is(word, nb_type_name(type))) {
-        type++;
-    }
-    if (type == NB_UNKNOWN) {
+    enum nb_type type = NB_UNKNOWN;
+    if (!cells_type_named(word, &type)) {
         return ng_fail(call, NG_EINVAL,
                        "Failed to add cell: Unknown cellType: '%.*s'. Must be 'code', "
                        "'markdown' or 'raw'.",
@@ -126,9 +139,9 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
                        "-1 for the end",
                        (long long)index, nb->cell_count);
     }
-    int rc = check_source(edit_call->self, call, source);
+    int rc = cells_check_source(edit_call->self, call, source);
     if (rc == NG_OK && nb->has_ids) {
-        rc = new_id(call, nb, id);
+        rc = cells_new_id(call, nb, id);
     }
     if (rc != NG_OK) {
         return rc;
@@ -142,26 +155,113 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
     if (nb->has_ids) {
         memcpy(handle, id, sizeof(id));
     }
-    return ng_reply(
-        call, call->host->format(call, "Successfully added %s cell at index %zu. Cell ID: %s",
-                                 nb_type_name(type), at, handle));
+    return cells_replyf(call, edit_call->path,
+                        "Successfully added %s cell at index %zu. Cell ID: %s",
+                        nb_type_name(type), at, handle);
+}
+
+/* ---- replacing texts in a source ---- */
+
+/* Of a text in an error. */
+#define REPLACE_SHOWN_MAX 200
+
+static unsigned long long line_of(struct ng_str text, size_t at)
+{
+    unsigned long long line = 1;
+    for (size_t i = 0; i < at; i++) {
+        line += text.data[i] == '\n';
+    }
+    return line;
+}
+
+static int fail_no_match(struct ng_call *call, struct ng_str text, size_t number,
+                         struct ng_str old)
+{
+    struct ng_str shown = utf8_cut(old, REPLACE_SHOWN_MAX);
+    char note[TEXT_NEAR_NOTE_SIZE];
+    (void)ng_fail(call, CELLS_ENOMATCH,
+                  "Failed to update cell: edit %zu: the text to replace is not in the cell: "
+                  "'%.*s%s'; nothing was changed",
+                  number, (int)shown.len, shown.data, text_if(shown.len < old.len, "..."));
+    if (text_near(text, old, "old_str", note)) {
+        call->host->hint(call, "%s", note);
+    } else {
+        call->host->hint(call, "Read the cell again: it may have been changed.");
+    }
+    return CELLS_ENOMATCH;
+}
+
+static int fail_several(struct ng_call *call, struct ng_str text, size_t number,
+                        struct ng_str old)
+{
+    struct ng_str shown = utf8_cut(old, REPLACE_SHOWN_MAX);
+    size_t first = str_find(text, old, 0);
+    size_t second = str_find(text, old, first + 1);
+    (void)ng_fail(
+        call, CELLS_ESEVERAL,
+        "Failed to update cell: edit %zu: the text to replace is there more than once "
+        "(lines %llu, %llu%s): '%.*s%s'; nothing was changed",
+        number, line_of(text, first), line_of(text, second),
+        text_if(str_find(text, old, second + 1) != SIZE_MAX, ", ..."), (int)shown.len,
+        shown.data, text_if(shown.len < old.len, "..."));
+    call->host->hint(call, "Add text around it to old_str until it is there only once.");
+    return CELLS_ESEVERAL;
+}
+
+/* One after the other; all or none. */
+static int replace_texts(struct ng_call *call, struct buf *text)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *edit = host->json_first(ng_arg(call, "edits"));
+    for (size_t number = 1; edit != NULL; edit = host->json_next(edit), number++) {
+        struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
+        struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
+        struct ng_str present = str_or(buf_str(text), ng_str_of(""));
+        size_t at = str_find(present, old, 0);
+        if (at == SIZE_MAX) {
+            return fail_no_match(call, present, number, old);
+        }
+        if (str_find(present, old, at + 1) != SIZE_MAX) {
+            return fail_several(call, present, number, old);
+        }
+        if (buf_splice(text, at, old.len, new) != NG_OK) {
+            return cells_no_memory(call);
+        }
+    }
+    return NG_OK;
 }
 
 /* ---- updating ---- */
+
+/* The new source: `content`, or the present one with `edits`. */
+static int new_source(struct ng_call *call, const struct nb *nb, size_t index, struct buf *ret)
+{
+    struct nb_text present = {0};
+    if (ng_has_arg(call, "content")) {
+        return cells_check_memory(call,
+                                  buf_add_str(ret, ng_arg_text(call, "content")) == NG_OK);
+    }
+    (void)nb_decode_lines(&present, nb->bytes, nb->cells[index].source);
+    int rc = cells_check_memory(call, !present.failed &&
+                                          buf_add_str(ret, nb_text_str(&present)) == NG_OK);
+    nb_text_done(&present);
+    return rc == NG_OK ? replace_texts(call, ret) : rc;
+}
 
 static int update_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
                        struct nb_edit *edit)
 {
     struct ng_str asked = ng_arg_text(call, "cellId");
-    struct ng_str source = ng_arg_text(call, "content");
     char handle[CELLS_HANDLE_MAX];
-    size_t index = cells_find(nb, asked);
+    struct buf source;
+    size_t index = cells_find_named(nb, asked);
     if (index == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }
-    int rc = check_source(edit_call->self, call, source);
-    if (rc != NG_OK) {
-        return rc;
+    if (ng_has_arg(call, "content") == ng_has_arg(call, "edits")) {
+        return ng_fail(
+            call, NG_EINVAL,
+            "Failed to update cell: give one of `content`, the new source, and `edits`");
     }
     cells_handle(nb, index, handle);
     if (nb->cells[index].source.len == 0) {
@@ -170,9 +270,18 @@ static int update_edit(struct edit_call *edit_call, struct ng_call *call, const 
                        "source",
                        handle);
     }
-    nb_set_source(edit, nb, index, source);
-    return ng_reply(call, call->host->format(call, "Successfully updated cell %s (index %zu)",
-                                             handle, index));
+    buf_init(&source, UPDATE_BYTES_MAX);
+    int rc = new_source(call, nb, index, &source);
+    if (rc == NG_OK) {
+        rc = cells_check_source(edit_call->self, call, buf_str(&source));
+    }
+    if (rc == NG_OK) {
+        nb_set_source(edit, nb, index, str_or(buf_str(&source), ng_str_of("")));
+        rc = cells_replyf(call, edit_call->path, "Successfully updated cell %s (index %zu)",
+                          handle, index);
+    }
+    buf_done(&source);
+    return rc;
 }
 
 /* ---- deleting, moving, clearing ---- */
@@ -222,7 +331,6 @@ static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const 
     bool *gone = NULL;
     size_t count = 0;
     struct nb_text out = {0};
-    (void)edit_call;
     int rc = marked_cells(call, nb, &gone, &count);
     if (rc != NG_OK) {
         return rc;
@@ -234,7 +342,7 @@ static int delete_edit(struct edit_call *edit_call, struct ng_call *call, const 
         nb_addf(&out, "Successfully deleted %zu cells: ", count);
     }
     add_handles(&out, nb, gone);
-    return cells_reply(call, &out);
+    return cells_reply(call, edit_call->path, &out);
 }
 
 static int move_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -243,8 +351,7 @@ static int move_edit(struct edit_call *edit_call, struct ng_call *call, const st
     struct ng_str asked = ng_arg_text(call, "cellId");
     int64_t to = ng_arg_int(call, "index", 0);
     char handle[CELLS_HANDLE_MAX];
-    size_t from = cells_find(nb, asked);
-    (void)edit_call;
+    size_t from = cells_find_named(nb, asked);
     if (from == SIZE_MAX) {
         return cells_fail_unknown(call, nb, asked);
     }
@@ -255,14 +362,14 @@ static int move_edit(struct edit_call *edit_call, struct ng_call *call, const st
                        (long long)to, nb->cell_count, nb->cell_count - 1);
     }
     if ((size_t)to == from) {
-        return ng_reply(
-            call, ng_str_of("No move needed - cell is already at the specified position"));
+        return cells_replyf(call, edit_call->path,
+                            "No move needed - cell is already at the specified position");
     }
     cells_handle(nb, from, handle);
     nb_move_cell(edit, nb, from, (size_t)to);
-    return ng_reply(call, call->host->format(
-                              call, "Successfully moved cell %s from index %zu to index %lld",
-                              handle, from, (long long)to));
+    return cells_replyf(call, edit_call->path,
+                        "Successfully moved cell %s from index %zu to index %lld", handle, from,
+                        (long long)to);
 }
 
 static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,
@@ -272,7 +379,6 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
     size_t count = 0;
     struct nb_text out = {0};
     bool all = !ng_has_arg(call, "cellIds");
-    (void)edit_call;
     int rc = marked_cells(call, nb, &cleared, &count);
     if (rc != NG_OK || cleared == NULL) {
         return rc;
@@ -292,7 +398,7 @@ static int clear_edit(struct edit_call *edit_call, struct ng_call *call, const s
         nb_add_word(&out, "Successfully cleared the outputs of ");
     }
     add_handles(&out, nb, cleared);
-    return cells_reply(call, &out);
+    return cells_reply(call, edit_call->path, &out);
 }
 
 /* ---- all of them ---- */
@@ -307,7 +413,6 @@ int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
         {"deleteNotebookCells", delete_edit}, {"moveNotebookCell", move_edit},
         {"clearCellOutputs", clear_edit},
     };
-    struct ng_str path;
     struct edit_call *edit_call = ng_alloc(call, sizeof(*edit_call));
     (void)args;
     if (edit_call == NULL) {
@@ -319,119 +424,18 @@ int cells_edit_run(void *self, struct ng_call *call, struct ng_str args)
             edit_call->fn = edits[i].fn;
         }
     }
-    int rc = cells_path(self, call, &path);
+    int rc = cells_path(self, call, CELLS_CHANGES, &edit_call->path);
     if (rc != NG_OK) {
         return rc;
     }
     struct ng_file_edit edit = {
         .size = sizeof(edit),
-        .path = path,
+        .path = edit_call->path,
         .fn = edit_file,
         .user = edit_call,
         .expected_revision = ng_arg_text(call, "expectedRevision"),
         .max_bytes = CELLS_FILE_MAX,
         .collection = CELLS_COLLECTION,
     };
-    return cells_fail_folder(call, path, call->host->file_edit(call, &edit));
-}
-
-/* ---- a new notebook ---- */
-
-struct create_call {
-    struct ng_str json;
-    struct ng_str path;
-    char id[2 * NEW_ID_BYTES + 1];
-};
-
-static int create_file(struct ng_call *call, const struct ng_file *present,
-                       struct ng_draft *next, void *user)
-{
-    const struct create_call *create = user;
-    (void)present;
-    int rc = call->host->draft_text(next, &create->json, 1);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return ng_reply(call,
-                    call->host->format(call, "Created the notebook %.*s. Cell ID: %s (index 0)",
-                                       (int)create->path.len, create->path.data, create->id));
-}
-
-static void add_kernelspec(struct nb_text *out, const struct kernelspec *spec)
-{
-    nb_add_word(out, "{\"display_name\":");
-    nb_encode(out, ng_str_of(spec->display_name), false);
-    nb_add_word(out, ",\"language\":");
-    nb_encode(out, ng_str_of(spec->language), false);
-    nb_add_word(out, ",\"name\":");
-    nb_encode(out, ng_str_of(spec->name), false);
-    nb_add_word(out, "}");
-}
-
-/* The requested kernel, else python3 if installed, else none. */
-static int pick_kernel(struct ng_call *call, struct nb_text *out)
-{
-    struct kernelspecs specs;
-    struct ng_str name = ng_arg_text(call, "kernel");
-    int rc = NG_OK;
-    if (!kernelspecs_load(&specs)) {
-        return cells_no_memory(call);
-    }
-    const struct kernelspec *spec = kernelspecs_named(&specs, name);
-    if (name.len == 0) {
-        spec = kernelspecs_named(&specs, ng_str_of("python3"));
-    }
-    if (spec != NULL) {
-        add_kernelspec(out, spec);
-    } else if (name.len > 0) {
-        rc = ng_fail(call, NG_EINVAL, "There is no kernel `%.*s`", (int)name.len, name.data);
-        call->host->hint(call, "listKernels lists the installed kernels");
-    }
-    kernelspecs_done(&specs);
-    return rc;
-}
-
-int cells_create_run(void *user, struct ng_call *call, struct ng_str args)
-{
-    struct create_call *create = ng_alloc(call, sizeof(*create));
-    struct nb_text spec = {0};
-    struct nb_text json = {0};
-    (void)args;
-    if (create == NULL) {
-        return cells_no_memory(call);
-    }
-    int rc = cells_path(user, call, &create->path);
-    if (rc == NG_OK && !str_ends(create->path, ".ipynb")) {
-        rc = ng_fail(call, NG_EINVAL, "The path %.*s does not end in .ipynb",
-                     (int)create->path.len, create->path.data);
-    }
-    if (rc == NG_OK) {
-        rc = new_id(call, NULL, create->id);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    rc = pick_kernel(call, &spec);
-    if (rc == NG_OK) {
-        nb_new_file(&json, nb_text_str(&spec), ng_str_of(create->id));
-        struct ng_str text = nb_text_str(&json);
-        create->json = call->host->format(call, "%.*s", (int)text.len, text.data);
-        rc =
-            cells_check_memory(call, !json.failed && !spec.failed && create->json.data != NULL);
-    }
-    nb_text_done(&json);
-    nb_text_done(&spec);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    struct ng_file_edit edit = {
-        .size = sizeof(edit),
-        .path = create->path,
-        .fn = create_file,
-        .user = create,
-        .create = true,
-        .parents = true,
-        .collection = CELLS_COLLECTION,
-    };
-    return call->host->file_edit(call, &edit);
+    return cells_fail_folder(call, edit_call->path, call->host->file_edit(call, &edit));
 }

@@ -9,34 +9,36 @@
 /* Reserve for parts of the answer beside its text. */
 #define IMAGES_ROOM_LEAST 1024
 
-size_t cells_text_max(const struct cells *self)
+size_t cells_text_max(struct ng_call *call)
 {
-    size_t limit = (size_t)self->max_result;
+    size_t limit = call->host->answer_room(call);
     if (limit > 2 * IMAGES_ROOM_LEAST) {
         return limit - IMAGES_ROOM_LEAST;
     }
     return limit / 2 + 1;
 }
 
-void cells_fit_text(const struct cells *self, struct nb_text *text)
+void cells_fit_text(struct ng_call *call, struct ng_str path, struct nb_text *text)
 {
     struct nb_text cut = {0};
-    if (text->len <= cells_text_max(self)) {
+    size_t most = cells_text_max(call);
+    most -= size_min(most, cells_notebook_len(path));
+    if (text->len <= most) {
         return;
     }
-    render_cut(&cut, nb_text_str(text), cells_text_max(self));
+    render_cut(&cut, nb_text_str(text), most);
     cut.failed |= text->failed;
     nb_text_done(text);
     *text = cut;
 }
 
 void cells_images_begin(struct cells_images *images, const struct cells *self,
-                        struct ng_call *call, struct nb_text *text)
+                        struct ng_call *call, struct ng_str path, struct nb_text *text)
 {
     size_t limit = (size_t)self->max_result;
     *images = (struct cells_images){.call = call, .text = text, .limit = limit};
-    cells_fit_text(self, text);
-    images->room = limit - size_min(limit, text->len);
+    cells_fit_text(call, path, text);
+    images->room = limit - size_min(limit, text->len + cells_notebook_len(path));
 }
 
 int cells_images_add(struct cells_images *images, const struct rendered *rendered,

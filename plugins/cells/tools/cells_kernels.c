@@ -81,7 +81,7 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
         nb_text_done(&out);
         return rc;
     }
-    return cells_reply(call, &out);
+    return cells_reply(call, (struct ng_str){NULL, 0}, &out);
 }
 
 /* ---- interrupt and restart: the call waits for completion ---- */
@@ -90,6 +90,7 @@ int cells_kernels_run(void *user, struct ng_call *call, struct ng_str args)
 struct control_request {
     struct ng_call *call;
     struct ng_deferred *deferred;
+    struct ng_str path; /* of the notebook */
     bool restart;
 };
 
@@ -120,7 +121,7 @@ static int answer(const struct control_request *request, const struct run *run)
     } else if (text[0] == '\0') {
         text = "Successfully interrupted notebook execution.";
     }
-    return ng_reply(call, ng_str_of(text));
+    return cells_replyf(call, request->path, "%s", text);
 }
 
 static void control_done(struct run *run, void *user)
@@ -137,7 +138,7 @@ static int control(struct cells *self, struct ng_call *call, enum kernels_comman
 {
     struct ng_str path;
     struct ng_file file = {.size = sizeof(file)};
-    int rc = cells_path(self, call, &path);
+    int rc = cells_path(self, call, CELLS_CHANGES, &path);
     if (rc != NG_OK) {
         return rc;
     }
@@ -161,8 +162,8 @@ static int control(struct cells *self, struct ng_call *call, enum kernels_comman
         run_free(run);
         return cells_no_memory(call);
     }
-    *request =
-        (struct control_request){call, call->host->defer(call), command == KERNELS_RESTART};
+    *request = (struct control_request){call, call->host->defer(call), path,
+                                        command == KERNELS_RESTART};
     run->cancelled = control_cancelled;
     run->done = control_done;
     run->user = request;

@@ -259,12 +259,40 @@ static int check_revision(struct ng_call *call, const struct notebook_file *note
     return rc;
 }
 
-static int make_run(struct cells *self, struct ng_call *call, struct cells_run **ret)
+/* The cells to run: those that the arguments name, else these. */
+struct run_cells {
+    const struct ng_str *handles;
+    size_t count;
+};
+
+/* The positions in call memory. */
+static int choose_cells(struct ng_call *call, const struct nb *nb,
+                        const struct run_cells *cells, size_t **ret, size_t *ret_count)
+{
+    if (cells == NULL) {
+        int rc = cells_chosen_or_all(call, nb, ret, ret_count, NULL);
+        if (rc == NG_OK && *ret_count == 0 && !cells_names_all(call, nb)) {
+            rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
+        }
+        return rc;
+    }
+    *ret = ng_alloc(call, (cells->count + 1) * sizeof(**ret));
+    for (size_t i = 0; *ret != NULL && i < cells->count; i++) {
+        size_t index = cells_find(nb, cells->handles[i]);
+        if (index != SIZE_MAX) {
+            (*ret)[(*ret_count)++] = index;
+        }
+    }
+    return cells_check_memory(call, *ret != NULL);
+}
+
+static int make_run(struct cells *self, struct ng_call *call, const struct run_cells *cells,
+                    struct cells_run **ret)
 {
     struct notebook_file notebook;
     size_t *chosen = NULL;
     size_t count = 0;
-    int rc = cells_open(self, call, &notebook);
+    int rc = cells_open(self, call, CELLS_CHANGES, &notebook);
     if (rc != NG_OK) {
         return rc;
     }
@@ -277,10 +305,7 @@ static int make_run(struct cells *self, struct ng_call *call, struct cells_run *
     if (rc != NG_OK) {
         goto out;
     }
-    rc = cells_chosen(call, &notebook.nb, &chosen, &count, NULL);
-    if (rc == NG_OK && count == 0) {
-        rc = ng_fail(call, NG_EINVAL, "Cell indices array cannot be empty");
-    }
+    rc = choose_cells(call, &notebook.nb, cells, &chosen, &count);
     if (rc != NG_OK) {
         goto out;
     }
@@ -371,6 +396,7 @@ static int run_in_background(struct cells *self, struct ng_call *call, struct ce
 {
     char id[CELLS_RUN_ID_SIZE];
     size_t cells = run->run->cell_count;
+    struct ng_str path = call->host->format(call, "%s", run->path);
     memcpy(id, run->id, sizeof(id));
     cells_runs_add(self->runs, run);
     int rc = call->host->background(call, run_begin, run);
@@ -378,28 +404,25 @@ static int run_in_background(struct cells *self, struct ng_call *call, struct ce
         cells_runs_over(self->runs, run, rc, ng_str_of("the run could not be started"));
         return rc;
     }
-    return ng_reply(
-        call,
-        call->host->format(
-            call,
-            "Running %zu cell(s) in the background. Run: %s\ngetNotebookRun shows its state.",
-            cells, id));
+    return cells_replyf(
+        call, path,
+        "Running %zu cell(s) in the background. Run: %s\ngetNotebookRun shows its state.",
+        cells, id);
 }
 
-int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
+static int run_chosen(struct cells *self, struct ng_call *call, const struct run_cells *cells)
 {
-    struct cells *self = user;
     struct cells_run *run = NULL;
-    (void)args;
-    int rc = make_run(self, call, &run);
+    int rc = make_run(self, call, cells, &run);
     if (rc != NG_OK) {
         return rc;
     }
     if (run->run->cell_count == 0) {
         struct nb_text text = {0};
         cells_answer(run, NULL, &text);
+        rc = cells_reply(call, ng_str_of(run->path), &text);
         cells_run_free(run);
-        return cells_reply(call, &text);
+        return rc;
     }
     rc = cells_lease_take(self, call, ng_str_of(run->run->notebook), &run->losses);
     if (rc != NG_OK) {
@@ -411,4 +434,17 @@ int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
         return run_in_background(self, call, run);
     }
     return run_begin(call, run);
+}
+
+int cells_run_run(void *user, struct ng_call *call, struct ng_str args)
+{
+    (void)args;
+    return run_chosen(user, call, NULL);
+}
+
+int cells_run_cells(struct cells *self, struct ng_call *call, const struct ng_str *handles,
+                    size_t count)
+{
+    const struct run_cells cells = {handles, count};
+    return run_chosen(self, call, &cells);
 }

@@ -22,7 +22,10 @@ void cells_late_watch(struct ng_call *call, const struct cells_run *run);
 /* Writes the outcome and the outputs, within the limits, and sets run->code. note: reason why
  * outputs were not saved, or NULL. */
 void cells_answer(struct cells_run *run, const char *note, struct nb_text *out);
-/* Replies with the text and the images of the outputs. */
+/* Fails with the text, and frees it. */
+int cells_fail_run(struct ng_call *call, const struct cells_run *run, int code,
+                   struct nb_text *text);
+/* Replies with the text and the images of the outputs, and frees the text. */
 int cells_answer_reply(struct ng_call *call, const struct cells_run *run, struct nb_text *text);
 
 #endif

@@ -165,7 +165,10 @@ static int answer(struct ng_call *call, struct cells_run *run, const struct nb_t
         rc = cells_answer_reply(call, run, &text);
     } else if (rc == NG_OK) {
         /* Only the call fails: the outputs are saved. */
-        rc = call->host->fail_on_completion(call, code, nb_text_str(&text));
+        rc = cells_add_notebook(call, ng_str_of(run->path), &text);
+        if (rc == NG_OK) {
+            rc = call->host->fail_on_completion(call, code, nb_text_str(&text));
+        }
     }
     nb_text_done(&text);
     return rc;
@@ -227,12 +230,7 @@ static int fail_with_outputs(struct ng_call *call, struct cells_run *run, int co
     run->text.len = 0;
     nb_add_str(&run->text, nb_text_str(&text));
     cells_runs_unlock(run->self->runs);
-    int rc = cells_check_memory(call, !text.failed);
-    if (rc == NG_OK) {
-        rc = call->host->fail_text(call, code, nb_text_str(&text));
-    }
-    nb_text_done(&text);
-    return rc;
+    return cells_fail_run(call, run, code, &text);
 }
 
 int cells_run_save(struct ng_call *call, void *user)
@@ -244,7 +242,9 @@ int cells_run_save(struct ng_call *call, void *user)
     if (!anything_ran(run->run)) {
         int rc = answer(call, run, &none);
         if (rc == NG_OK && run->code != NG_OK && !run->background) {
-            return call->host->fail_text(call, run->code, nb_text_str(&run->text));
+            struct nb_text text = {0};
+            nb_add_str(&text, nb_text_str(&run->text));
+            return cells_fail_run(call, run, run->code, &text);
         }
         return rc;
     }

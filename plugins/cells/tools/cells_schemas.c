@@ -4,65 +4,74 @@
 
 #define PATH "Path of the .ipynb file, absolute or relative to the first root."
 #define NOTEBOOK                                                                               \
-    "\"notebook\":{\"type\":\"string\",\"description\":\"" PATH                                \
-    " Without it: the active notebook.\"}"
+    "\"notebook\":{\"type\":\"string\",\"description\":\".ipynb file; default: the active "    \
+    "one\"}"
 #define REVISION                                                                               \
-    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Do it only if the file is "   \
-    "at "                                                                                      \
-    "this revision, else fail with CONFLICT.\"}"
+    "\"expectedRevision\":{\"type\":\"string\",\"description\":\"Fail with CONFLICT at "       \
+    "another revision.\"}"
 #define ID_TYPE "\"type\":\"string\",\"minLength\":1"
 #define IDS "\"type\":\"array\",\"items\":{" ID_TYPE "}"
-#define CELL "Id of the cell, or index:N, its position from 0."
-#define CELLS "Ids of the cells, or index:N, their positions from 0"
+#define CELL "Id, or index:N (any cell, from 0)."
+#define CELLS "Ids, or index:N (any cell, from 0)"
+/* Ids or positions. */
+#define NAME_TYPE "\"anyOf\":[{" ID_TYPE "},{\"type\":\"integer\"}]"
+#define NAMES "\"type\":\"array\",\"items\":{" NAME_TYPE "}"
+#define CELLS_OR_ALL CELLS "; [\\\"all\\\"]: all"
 
 const char cells_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
+    "\"cellIds\":{" NAMES ",\"description\":\"" CELLS_OR_ALL
     ". They run in the order of the notebook.\"}," NOTEBOOK ","
-    "\"timeout\":{\"type\":\"number\",\"minimum\":0,\"description\":\"Seconds "
-    "this call may run, more than 0; then the cell is interrupted. 120 by default.\"},"
+    "\"timeout\":{\"type\":\"number\",\"minimum\":0,\"description\":\"Seconds (120), then "
+    "the cell is interrupted.\"},"
     "\"background\":{\"type\":\"boolean\",\"description\":\"Answer at once with a run "
-    "handle; getNotebookRun tells how it is doing.\"},"
-    "\"kernel\":{\"type\":\"string\",\"description\":\"Kernel to start where the "
-    "notebook has none running; by default the one the notebook names.\"}," REVISION
+    "handle for getNotebookRun.\"},"
+    "\"kernel\":{\"type\":\"string\",\"description\":\"Kernel to start if none "
+    "runs; default: the notebook's.\"}," REVISION
     "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_add_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"type\":{\"type\":\"string\",\"description\":\"code, markdown or raw.\"},"
     "\"index\":{\"type\":\"number\","
-    "\"description\":\"Position of the new cell, from 0; -1: at the end.\"},"
-    "\"content\":{\"type\":\"string\",\"description\":\"The source of the cell.\"}," NOTEBOOK
-    "," REVISION
+    "\"description\":\"Its position, from 0; -1: the end.\"},"
+    "\"content\":{\"type\":\"string\",\"description\":\"Its source.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"type\",\"index\",\"content\"],\"additionalProperties\":false}";
 
 const char cells_update_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
     "\"content\":{\"type\":\"string\",\"description\":\"The new source. Outputs stay "
-    "until the cell is run.\"}," NOTEBOOK "," REVISION
-    "},\"required\":[\"cellId\",\"content\"],\"additionalProperties\":false}";
+    "until the cell is run.\"},"
+    "\"edits\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"items\":{\"type\":"
+    "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
+    "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":"
+    "\"Present text.\"},\"new_str\":{\"type\":"
+    "\"string\",\"description\":\"New text.\"}}},\"description\":\"Instead of content: "
+    "replacements in order, all or none; each old_str must occur exactly once.\"}," NOTEBOOK
+    "," REVISION "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellIds\":{" IDS ",\"description\":\"" CELLS
-    "; without it all. Those that are not there are named in the answer.\"}," NOTEBOOK
+    "\"cellIds\":{" NAMES ",\"description\":\"" CELLS_OR_ALL ", the default.\"}," NOTEBOOK
     "},\"additionalProperties\":false}";
 
 const char cells_outputs_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"cellId\":{" ID_TYPE ",\"description\":\"" CELL "\"},"
-    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Read the text of "
-    "the outputs on from this character.\"},"
+    "\"cellId\":{" NAME_TYPE ",\"description\":\"" CELL "\"},"
+    "\"cellIds\":{" NAMES ",\"minItems\":1,\"description\":\"Instead, several cells; "
+    "[\\\"all\\\"]: all.\"},"
+    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"First character "
+    "of the text.\"},"
     "\"format\":{\"type\":\"string\",\"enum\":[\"text\",\"html\"],"
     "\"description\":\"html: the HTML of outputs that have it.\"}," NOTEBOOK
-    "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
+    "},\"additionalProperties\":false}";
 
 const char cells_attach_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"notebook\":{\"type\":\"string\",\"description\":\"" PATH "\"},"
-    "\"active\":{\"type\":\"boolean\",\"description\":\"Make it the active notebook (the "
-    "default).\"}"
+    "\"active\":{\"type\":\"boolean\",\"description\":\"Make it the active one "
+    "(default).\"}"
     "},\"required\":[\"notebook\"],\"additionalProperties\":false}";
 
 const char cells_detach_params[] =
@@ -72,8 +81,7 @@ const char cells_select_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"cellIds\":{" IDS ",\"maxItems\":1000,\"description\":\"" CELLS
     "; an empty list selects none.\"},"
-    "\"active\":{" ID_TYPE
-    ",\"description\":\"The cell that is being edited, as in `cellIds`.\"}," NOTEBOOK
+    "\"active\":{" ID_TYPE ",\"description\":\"The cell that is being edited.\"}," NOTEBOOK
     "},\"required\":[\"cellIds\"],\"additionalProperties\":false}";
 
 const char cells_context_params[] =
@@ -82,9 +90,17 @@ const char cells_context_params[] =
 const char cells_create_params[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"notebook\":{\"type\":\"string\",\"description\":\"" PATH
-    " Parent folders are made, an existing file is never overwritten.\"},"
-    "\"kernel\":{\"type\":\"string\",\"description\":\"Name of an installed kernel; by "
-    "default python3.\"}"
+    " Folders are made; no file is overwritten.\"},"
+    "\"kernel\":{\"type\":\"string\",\"description\":\"An installed kernel; default: "
+    "python3.\"},"
+    "\"cells\":{\"type\":\"array\",\"maxItems\":100,\"items\":{\"type\":\"object\","
+    "\"properties\":"
+    "{\"type\":{\"type\":\"string\",\"description\":\"code, markdown or raw.\"},\"content\":{"
+    "\"type\":\"string\",\"description\":\"The "
+    "source.\"}},\"required\":[\"type\",\"content\"],\"additionalProperties\":false},"
+    "\"description\":\"Its cells, instead of an empty one.\"},"
+    "\"run\":{\"type\":\"boolean\",\"description\":\"Run them, and answer as "
+    "runNotebookCells.\"}"
     "},\"required\":[\"notebook\"],\"additionalProperties\":false}";
 
 const char cells_delete_params[] =
@@ -107,8 +123,7 @@ const char cells_clear_params[] =
 
 const char cells_get_run_params[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"run\":{\"type\":\"string\",\"description\":\"The handle that runNotebookCells "
-    "gave.\"}"
+    "\"run\":{\"type\":\"string\",\"description\":\"Handle of runNotebookCells.\"}"
     "},\"required\":[\"run\"],\"additionalProperties\":false}";
 
 const char cells_kernel_params[] =
@@ -116,3 +131,10 @@ const char cells_kernel_params[] =
 
 const char cells_list_params[] = "{\"type\":\"object\",\"properties\":{"
                                  "},\"additionalProperties\":false}";
+
+const char cells_notebooks_params[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"path\":{\"type\":\"string\",\"description\":\"Folder; default: all "
+    "roots.\"},"
+    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":\"100 by "
+    "default.\"}},\"additionalProperties\":false}";

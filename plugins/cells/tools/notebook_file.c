@@ -3,6 +3,7 @@
 #include "cells.h"
 #include "core/base/str.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,26 @@ int cells_check_memory(struct ng_call *call, bool good)
     return cells_no_memory(call);
 }
 
-int cells_reply(struct ng_call *call, struct nb_text *text)
+#define NOTEBOOK_LINE "\nNotebook: "
+
+size_t cells_notebook_len(struct ng_str path)
 {
-    int rc = cells_check_memory(call, !text->failed);
+    return sizeof(NOTEBOOK_LINE) - 1 + path.len;
+}
+
+int cells_add_notebook(struct ng_call *call, struct ng_str path, struct nb_text *text)
+{
+    nb_add_word(text, NOTEBOOK_LINE);
+    nb_add_str(text, path);
+    return call->host->reply_meta(call, CELLS_META_NOTEBOOK, path);
+}
+
+int cells_reply(struct ng_call *call, struct ng_str path, struct nb_text *text)
+{
+    int rc = path.data == NULL ? NG_OK : cells_add_notebook(call, path, text);
+    if (rc == NG_OK) {
+        rc = cells_check_memory(call, !text->failed);
+    }
     if (rc == NG_OK) {
         rc = ng_reply(call, nb_text_str(text));
     }
@@ -37,20 +55,30 @@ int cells_reply(struct ng_call *call, struct nb_text *text)
     return rc;
 }
 
-/* Relative paths start at the first root of the caller. */
-static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret)
+int cells_replyf(struct ng_call *call, struct ng_str path, const char *format, ...)
+{
+    struct nb_text text = {0};
+    va_list args;
+    va_start(args, format);
+    nb_vaddf(&text, format, args);
+    va_end(args);
+    return cells_reply(call, path, &text);
+}
+
+int cells_absolute(struct ng_call *call, const char *name, struct ng_str *ret)
 {
     const struct ng_str *roots = NULL;
+    struct ng_str path = ng_arg_text(call, name);
     if (path.len > 0 && path.data[0] == '/') {
         *ret = path;
         return NG_OK;
     }
     if (path.len == 0) {
-        return ng_fail(call, NG_EINVAL, "`notebook` is empty; give the path of an .ipynb file");
+        return ng_fail(call, NG_EINVAL, "`%s` is empty; give the path of an .ipynb file", name);
     }
     if (memchr(path.data, '\0', path.len) != NULL) { /* the formatted path would end there */
         return ng_fail(call, NG_EINVAL,
-                       "`notebook` holds a NUL character; give the path of an .ipynb file");
+                       "`%s` holds a NUL character; give the path of an .ipynb file", name);
     }
     if (call->host->file_roots(call, &roots) == 0) {
         return ng_fail(call, NG_EOUTSIDE, "No root is open to this caller.");
@@ -60,22 +88,13 @@ static int absolute(struct ng_call *call, struct ng_str path, struct ng_str *ret
     return cells_check_memory(call, ret->data != NULL);
 }
 
-int cells_path(struct cells *self, struct ng_call *call, struct ng_str *ret_path)
+int cells_path(struct cells *self, struct ng_call *call, enum cells_use use,
+               struct ng_str *ret_path)
 {
     if (ng_has_arg(call, "notebook")) {
-        return absolute(call, ng_arg_text(call, "notebook"), ret_path);
+        return cells_absolute(call, "notebook", ret_path);
     }
-    int rc = cells_attachments_refresh(self, call);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    *ret_path = cells_active(self, call);
-    if (ret_path->len == 0) {
-        rc = ng_fail(call, CELLS_ENOTEBOOK, "No active notebook found");
-        call->host->hint(call, "Attach one with attachNotebook, or name it: `notebook`");
-        return rc;
-    }
-    return NG_OK;
+    return cells_use_active(self, call, use, ret_path);
 }
 
 static int fail_folder(struct ng_call *call, struct ng_str path)
@@ -141,12 +160,13 @@ int cells_index(struct cells *self, struct ng_call *call, const struct ng_file *
     return fail_malformed(call, file, &error);
 }
 
-int cells_open(struct cells *self, struct ng_call *call, struct notebook_file *ret)
+int cells_open(struct cells *self, struct ng_call *call, enum cells_use use,
+               struct notebook_file *ret)
 {
     struct nb_error error = {.fault = NB_FINE};
     memset(ret, 0, sizeof(*ret));
     unsigned reads = 0;
-    int rc = cells_path(self, call, &ret->path);
+    int rc = cells_path(self, call, use, &ret->path);
     if (rc != NG_OK) {
         return rc;
     }
@@ -191,17 +211,23 @@ void cells_handle(const struct nb *nb, size_t index, char handle[CELLS_HANDLE_MA
     }
 }
 
+/* The position that the digits name. */
+static size_t position(const struct nb *nb, struct ng_str digits)
+{
+    const struct nb_span whole = {0, digits.len};
+    int64_t index = 0;
+    if (nb_integer(digits, whole, &index) && (uint64_t)index < nb->cell_count) {
+        return (size_t)index;
+    }
+    return SIZE_MAX;
+}
+
 size_t cells_find(const struct nb *nb, struct ng_str handle)
 {
     static const char prefix[] = "index:";
     size_t skip = sizeof(prefix) - 1;
     if (handle.len > skip && memcmp(handle.data, prefix, skip) == 0) {
-        struct nb_span digits = {skip, handle.len - skip};
-        int64_t index = 0;
-        if (nb_integer(handle, digits, &index) && (uint64_t)index < nb->cell_count) {
-            return (size_t)index;
-        }
-        return SIZE_MAX;
+        return position(nb, str_make(handle.data + skip, handle.len - skip));
     }
     for (size_t i = 0; i < nb->cell_count; i++) {
         const struct nb_cell *cell = &nb->cells[i];
@@ -226,6 +252,12 @@ static bool is_duplicate(const struct nb *nb, struct ng_str name)
         }
     }
     return false;
+}
+
+size_t cells_find_named(const struct nb *nb, struct ng_str name)
+{
+    size_t index = cells_find(nb, name);
+    return index != SIZE_MAX || is_duplicate(nb, name) ? index : position(nb, name);
 }
 
 /* Appends "index:1, index:4" for the cells with this id; returns their number. */
@@ -284,10 +316,11 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     }
     int rc = ng_fail(call, CELLS_ENOCELL, "%s%.*s", unknown_words(call->tool), (int)names.len,
                      names.data);
-    call->host->hint(call,
-                     "getNotebookCells lists the ids of its %zu cells; a cell without an id is "
-                     "named index:N",
-                     nb->cell_count);
+    call->host->hint(
+        call,
+        "getNotebookCells lists the ids of its %zu cells; index:N names the position "
+        "of any cell, from 0",
+        nb->cell_count);
     return rc;
 }
 
@@ -346,7 +379,7 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     const struct ng_value *id = host->json_first(ids);
     for (; id != NULL; id = host->json_next(id)) {
         struct ng_str handle = host->json_text(id);
-        size_t index = cells_find(nb, handle);
+        size_t index = cells_find_named(nb, handle);
         if (index != SIZE_MAX) {
             chosen[kept++] = index;
         } else if (is_duplicate(nb, handle)) {
@@ -371,4 +404,30 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
     *ret = chosen;
     *ret_count = kept;
     return rc;
+}
+
+bool cells_names_all(struct ng_call *call, const struct nb *nb)
+{
+    const struct ng_value *ids = ng_arg(call, "cellIds");
+    struct ng_str all = ng_str_of("all");
+    return call->host->json_count(ids) == 1 &&
+           str_equal(call->host->json_text(call->host->json_first(ids)), all) &&
+           cells_find(nb, all) == SIZE_MAX && !is_duplicate(nb, all);
+}
+
+int cells_chosen_or_all(struct ng_call *call, const struct nb *nb, size_t **ret,
+                        size_t *ret_count, struct nb_text *ret_missing)
+{
+    if (!cells_names_all(call, nb)) {
+        return cells_chosen(call, nb, ret, ret_count, ret_missing);
+    }
+    *ret = ng_alloc(call, (nb->cell_count + 1) * sizeof(**ret));
+    if (*ret == NULL) {
+        return cells_no_memory(call);
+    }
+    for (size_t i = 0; i < nb->cell_count; i++) {
+        (*ret)[i] = i;
+    }
+    *ret_count = nb->cell_count;
+    return NG_OK;
 }

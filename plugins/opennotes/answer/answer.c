@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/base/text/json_writer.h"
+
 /* Largest answer or item before it is cut. */
 #define ANSWER_BYTES_MAX 268435456
 /* Maximum size of pagination and guidance. */
@@ -33,7 +35,8 @@ void notes_answer_begin(struct notes_answer *answer, struct ng_call *call,
                         const struct notes_budget *budget, int64_t limit, int64_t offset)
 {
     *answer = (struct notes_answer){.call = call, .limit = limit, .offset = offset};
-    answer->bytes_max = budget->max_bytes * NOTES_ANSWER_PERCENT / 100;
+    answer->bytes_max =
+        size_min(budget->max_bytes * NOTES_ANSWER_PERCENT / 100, call->host->answer_room(call));
     answer->lines_max = budget->max_lines * NOTES_ANSWER_PERCENT / 100;
     buf_init(&answer->json, ANSWER_BYTES_MAX);
     buf_init(&answer->item, ANSWER_BYTES_MAX);
@@ -281,29 +284,18 @@ int notes_answer_reply(struct ng_call *call, struct buf *json)
 
 /* ---- */
 
-/* Bytes of one character in a JSON string. */
-static size_t json_bytes(struct ng_str text, size_t at, size_t next)
-{
-    unsigned char c = (unsigned char)text.data[at];
-    if (c == '\0' || (c < 0x20 && strchr("\b\t\n\f\r", c) == NULL)) {
-        return strlen("\\u0000");
-    }
-    if (c < 0x20 || c == '"' || c == '\\') {
-        return strlen("\\n");
-    }
-    return next - at;
-}
-
 struct ng_str notes_json_cut(struct ng_str text, size_t bytes, size_t lines)
 {
-    size_t used = 2;
-    for (size_t at = 0; at < text.len;) {
-        size_t from = at;
-        (void)notes_next(text, &at);
-        used += json_bytes(text, from, at);
-        if (used > bytes || (text.data[from] == '\n' && lines-- == 0)) {
-            return str_make(text.data, from);
+    struct ng_str cut = json_cut(text, bytes - size_min(bytes, strlen("\"\"")));
+    for (size_t at = 0; at < cut.len; at++) {
+        const char *end = memchr(cut.data + at, '\n', cut.len - at);
+        if (end == NULL) {
+            break;
+        }
+        at = (size_t)(end - cut.data);
+        if (lines-- == 0) {
+            return str_make(cut.data, at);
         }
     }
-    return text;
+    return cut;
 }

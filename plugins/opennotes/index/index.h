@@ -19,16 +19,17 @@
  *       links in front matter
  *       kind: 'inline', 'reference', 'wiki', 'auto'; key: what to look up in `names`; NULL
  * where it leads out of every notebook (an address) or is only an #anchor. Files that are no
- * notes are in no table: see notes_tree_stat() before calling such a link broken names(note,
- * key, kind)   kind: 'path' for inline and reference links (NFC path, with and without .md);
- * for wiki links, folded and without .md, best first: 'wikipath', 'file' (the name), 'suffix'
- * (the end of a path), 'title', 'alias' grams        FTS5 over (title, body), folded, by
- * trigrams; rowid = note terms        FTS5 over (title, body), folded, by words; rowid = note.
- * Neither has positions vocab(id, word, letters, stem)   every word that is or was in a note;
- * stale ones stay vocab_grams  FTS5 trigram, without content, of "^^word$$"; rowid = vocab.id
- *   long_words(note)   notes with words that are too long for vocab
- *   changes(seq, note)   a row per changed, added or removed note, in order; only the last ones
- * stay, at least one. A note keeps its id when its file changes
+ * notes are in no table: see notes_tree_stat() before calling such a link broken
+ *   images(note, target, kind, key)   pictures and embedded pictures, as links
+ *   names(note, key, kind)   kind: 'path' for inline and reference links (NFC path, with and
+ * without .md); for wiki links, folded and without .md, best first: 'wikipath', 'file' (the
+ * name), 'suffix' (the end of a path), 'title', 'alias' grams        FTS5 over (title, body),
+ * folded, by trigrams; rowid = note terms        FTS5 over (title, body), folded, by words;
+ * rowid = note. Neither has positions vocab(id, word, letters, stem)   every word that is or
+ * was in a note; stale ones stay vocab_grams  FTS5 trigram, without content, of "^^word$$";
+ * rowid = vocab.id long_words(note)   notes with words that are too long for vocab changes(seq,
+ * note)   a row per changed, added or removed note, in order; only the last ones stay, at least
+ * one. A note keeps its id when its file changes
  */
 #ifndef NOTEGATE_OPENNOTES_INDEX_H
 #define NOTEGATE_OPENNOTES_INDEX_H

@@ -6,7 +6,7 @@
 #include "index_state.h"
 
 /* "https:", "mailto:", or "//host": the target is outside of every notebook. */
-static bool is_address(struct ng_str target)
+bool notes_link_is_address(struct ng_str target)
 {
     if (str_begins(target, "//")) {
         return true;
@@ -30,17 +30,17 @@ static struct ng_str before(struct ng_str text, char c)
     return text;
 }
 
-static struct ng_str percent_decoded(struct arena *arena, struct ng_str text)
+struct ng_str notes_link_decoded(struct arena *arena, struct ng_str target)
 {
-    char *out = arena_zalloc(arena, text.len + 1);
+    char *out = arena_zalloc(arena, target.len + 1);
     size_t len = 0;
     if (out == NULL) {
         return str_make(NULL, 0);
     }
-    for (size_t i = 0; i < text.len; i++) {
-        out[len] = text.data[i];
-        if (text.data[i] == '%' && i + 2 < text.len &&
-            hex_read(str_make(text.data + i + 1, 2), out + len)) {
+    for (size_t i = 0; i < target.len; i++) {
+        out[len] = target.data[i];
+        if (target.data[i] == '%' && i + 2 < target.len &&
+            hex_read(str_make(target.data + i + 1, 2), out + len)) {
             i += 2;
         }
         len++;
@@ -125,7 +125,7 @@ struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool 
                              struct ng_str target)
 {
     target = notes_trim(target);
-    if (is_address(target)) {
+    if (notes_link_is_address(target)) {
         return str_make(NULL, 0);
     }
     if (wiki) {
@@ -135,12 +135,39 @@ struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool 
     if (target.len == 0) {
         return str_make(NULL, 0);
     }
-    struct ng_str key = resolved(arena, note_path, percent_decoded(arena, target));
+    struct ng_str key = resolved(arena, note_path, notes_link_decoded(arena, target));
     if (key.data == NULL) {
         return key;
     }
     key = notes_utf8_clean(arena, key);
     return notes_nfc(arena, key);
+}
+
+int notes_link_names(struct arena *arena, struct ng_str path, notes_name_fn *put, void *user)
+{
+    struct ng_str stem = path;
+    if (notes_tree_is_note(path)) {
+        stem.len -= 3;
+    }
+    struct ng_str folded = notes_fold(arena, notes_link_note(stem));
+    int rc = put(user, path, "path");
+    if (rc == NG_OK && stem.len < path.len) {
+        rc = put(user, stem, "path");
+    }
+    if (rc == NG_OK) {
+        rc = put(user, folded, "wikipath");
+    }
+    for (size_t i = 0; i < folded.len && rc == NG_OK; i++) {
+        if (folded.data[i] == '/') {
+            struct ng_str rest = str_make(folded.data + i + 1, folded.len - i - 1);
+            bool last = notes_find_char(rest, 0, '/') == rest.len;
+            rc = put(user, rest, last ? "file" : "suffix");
+        }
+    }
+    if (rc == NG_OK && (folded.len == 0 || memchr(folded.data, '/', folded.len) == NULL)) {
+        rc = put(user, folded, "file");
+    }
+    return rc;
 }
 
 struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,

@@ -34,8 +34,9 @@ static int step(const struct notes_row_source *source, enum notes_statement numb
 
 /* ---- names, tags, fields ---- */
 
-static int put_name(const struct notes_row_source *source, struct ng_str key, const char *kind)
+static int put_name(void *user, struct ng_str key, const char *kind)
 {
+    struct notes_row_source *source = user;
     sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_NAME);
     if (key.data == NULL) {
         return notes_fail_memory(source->call);
@@ -49,31 +50,9 @@ static int put_name(const struct notes_row_source *source, struct ng_str key, co
     return step(source, NOTES_PUT_NAME);
 }
 
-int notes_rows_names(const struct notes_row_source *source, const struct notes_note *note)
+int notes_rows_names(struct notes_row_source *source, const struct notes_note *note)
 {
-    struct ng_str path = source->path;
-    struct ng_str stem = path;
-    if (notes_tree_is_note(path)) {
-        stem.len -= 3;
-    }
-    struct ng_str folded = notes_fold(source->arena, notes_link_note(stem));
-    int rc = put_name(source, path, "path");
-    if (rc == NG_OK && stem.len < path.len) {
-        rc = put_name(source, stem, "path");
-    }
-    if (rc == NG_OK) {
-        rc = put_name(source, folded, "wikipath");
-    }
-    for (size_t i = 0; i < folded.len && rc == NG_OK; i++) {
-        if (folded.data[i] == '/') {
-            struct ng_str rest = str_make(folded.data + i + 1, folded.len - i - 1);
-            bool last = notes_find_char(rest, 0, '/') == rest.len;
-            rc = put_name(source, rest, last ? "file" : "suffix");
-        }
-    }
-    if (rc == NG_OK && (folded.len == 0 || memchr(folded.data, '/', folded.len) == NULL)) {
-        rc = put_name(source, folded, "file");
-    }
+    int rc = notes_link_names(source->arena, source->path, put_name, source);
     if (rc == NG_OK && note->title.len > 0) {
         rc = put_name(source, notes_fold(source->arena, notes_link_note(note->title)), "title");
     }
@@ -239,6 +218,27 @@ int notes_rows_link(struct notes_row_source *source, const struct notes_link *li
     return step(source, NOTES_PUT_LINK);
 }
 
+int notes_rows_image(struct notes_row_source *source, const struct notes_link *image)
+{
+    sqlite3_stmt *statement = notes_statement(source->index, NOTES_PUT_IMAGE);
+    bool wiki = image->kind == NOTES_LINK_WIKI;
+    struct ng_str key = notes_link_key(source->arena, source->path, wiki, image->target);
+    if (key.data == NULL || source->image_rows++ >= NOTES_INDEX_ROWS_MAX) {
+        return NG_OK;
+    }
+    (void)sqlite3_bind_int64(statement, 1, source->id);
+    (void)notes_bind_text(statement, 2, notes_present(image->target));
+    (void)sqlite3_bind_text(statement, 3, notes_link_kind_name(image->kind), -1, SQLITE_STATIC);
+    (void)notes_bind_text(statement, 4, key);
+    return step(source, NOTES_PUT_IMAGE);
+}
+
+static int notes_mark_image(void *user, const struct notes_link *image)
+{
+    struct marks *marks = user;
+    return marked(marks, notes_rows_image(marks->source, image));
+}
+
 static int notes_mark_link(void *user, const struct notes_link *link)
 {
     struct marks *marks = user;
@@ -261,6 +261,7 @@ int notes_rows_marks(struct notes_row_source *source)
         .heading = notes_mark_heading,
         .link = notes_mark_link,
         .tag = notes_mark_tag,
+        .image = notes_mark_image,
     };
     struct marks marks = {.source = source, .line_number = 1};
     int rc = notes_markdown_parse(source->body, &events, &marks, NULL);

@@ -24,10 +24,10 @@ struct notes_row_source {
     struct notes_tag_set tags;       /* tags with a row */
     struct ng_str body;              /* valid UTF-8, without NUL */
     size_t body_line;                /* lines before it in the file */
-    size_t link_rows;
+    size_t link_rows, image_rows;
 };
 
-int notes_rows_names(const struct notes_row_source *source, const struct notes_note *note);
+int notes_rows_names(struct notes_row_source *source, const struct notes_note *note);
 /* Tags of the front matter; notes_rows_marks() adds those of the text. */
 int notes_rows_tags(struct notes_row_source *source, const struct notes_note *note);
 int notes_rows_fields(const struct notes_row_source *source, const struct notes_note *note);
@@ -35,6 +35,8 @@ int notes_rows_marks(struct notes_row_source *source);
 /* A link at a line of the file, from 1; over NOTES_INDEX_ROWS_MAX there is no row. */
 int notes_rows_link(struct notes_row_source *source, const struct notes_link *link, size_t line,
                     struct ng_str context);
+/* An image that is not an address. */
+int notes_rows_image(struct notes_row_source *source, const struct notes_link *image);
 /* Links in front matter. */
 int notes_rows_properties(struct notes_row_source *source, const struct notes_note *note);
 /* *ret_long becomes true if a word is too long for vocab. */

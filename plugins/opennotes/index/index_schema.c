@@ -10,7 +10,7 @@
 #include "index_state.h"
 #include "index_tokens.h"
 
-#define FORMAT 5 /* PRAGMA user_version; increase it with every change of the stored format */
+#define FORMAT 6 /* PRAGMA user_version; increase it with every change of the stored format */
 
 /* Pages of the write-ahead log before they are copied into the file: few, because one call pays
  * for all of them. */
@@ -45,6 +45,10 @@ static const char schema_sql[] =
     " target TEXT NOT NULL, kind TEXT NOT NULL, key TEXT, context TEXT NOT NULL);"
     "CREATE INDEX links_note ON links(note);"
     "CREATE INDEX links_key ON links(key);"
+    "CREATE TABLE images(note INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL,"
+    " key TEXT NOT NULL);"
+    "CREATE INDEX images_note ON images(note);"
+    "CREATE INDEX images_key ON images(key);"
     "CREATE TABLE names(note INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL);"
     "CREATE INDEX names_note ON names(note);"
     "CREATE INDEX names_key ON names(key);"
@@ -76,6 +80,7 @@ static const char *const statement_sql[NOTES_STATEMENTS] = {
     [NOTES_PUT_FIELD] = "INSERT INTO fields VALUES(?1,?2,?3,?4)",
     [NOTES_PUT_HEADING] = "INSERT INTO headings VALUES(?1,?2,?3,?4,?5,?6)",
     [NOTES_PUT_LINK] = "INSERT INTO links VALUES(?1,?2,?3,?4,?5,?6,?7)",
+    [NOTES_PUT_IMAGE] = "INSERT INTO images VALUES(?1,?2,?3,?4)",
     [NOTES_PUT_NAME] = "INSERT INTO names VALUES(?1,?2,?3)",
     [NOTES_PUT_GRAMS] = "INSERT INTO grams(rowid,title,body) VALUES(?1,?2,?3)",
     [NOTES_PUT_TERMS] = "INSERT INTO terms(rowid,title,body) VALUES(?1,?2,?3)",
@@ -92,6 +97,7 @@ static const char *const statement_sql[NOTES_STATEMENTS] = {
     [NOTES_DROP_FIELDS] = "DELETE FROM fields WHERE note=?1",
     [NOTES_DROP_HEADINGS] = "DELETE FROM headings WHERE note=?1",
     [NOTES_DROP_LINKS] = "DELETE FROM links WHERE note=?1",
+    [NOTES_DROP_IMAGES] = "DELETE FROM images WHERE note=?1",
     [NOTES_DROP_NAMES] = "DELETE FROM names WHERE note=?1",
     [NOTES_DROP_LONG] = "DELETE FROM long_words WHERE note=?1",
     [NOTES_PUT_CHANGE] = "INSERT INTO changes(note) VALUES(?1)",
@@ -113,6 +119,8 @@ static const char *const statement_sql[NOTES_STATEMENTS] = {
                        "ifnull(title,'') FROM notes WHERE id=?1",
     [NOTES_FIND_LINKS] = "SELECT rowid,kind,target FROM links WHERE note=?1 AND kind<>'auto'",
     [NOTES_MOVE_LINK] = "UPDATE links SET key=?2 WHERE rowid=?1 AND key IS NOT ?2",
+    [NOTES_FIND_IMAGES] = "SELECT rowid,kind,target FROM images WHERE note=?1",
+    [NOTES_MOVE_IMAGE] = "UPDATE images SET key=?2 WHERE rowid=?1 AND key IS NOT ?2",
 };
 
 int notes_schema_fail_db(struct ng_call *call, sqlite3 *db, const char *file, const char *what,
@@ -254,9 +262,9 @@ static int create(struct notes_index *index)
     }
     (void)sqlite3_finalize(statement);
     if (rc == SQLITE_OK) {
-        rc = sqlite3_exec(db, "PRAGMA user_version=5; COMMIT", NULL, NULL, NULL);
+        rc = sqlite3_exec(db, "PRAGMA user_version=6; COMMIT", NULL, NULL, NULL);
     }
-    _Static_assert(FORMAT == 5, "the pragma above says the same");
+    _Static_assert(FORMAT == 6, "the pragma above says the same");
     return rc;
 }
 

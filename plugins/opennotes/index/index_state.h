@@ -7,6 +7,7 @@
 
 #include "core/base/lock.h"
 #include "index.h"
+#include "index_link.h"
 #include "tree/tree.h"
 #include "tree/tree_watch.h"
 
@@ -38,6 +39,7 @@ enum notes_statement {
     NOTES_PUT_FIELD,
     NOTES_PUT_HEADING,
     NOTES_PUT_LINK,
+    NOTES_PUT_IMAGE,
     NOTES_PUT_NAME,
     NOTES_PUT_GRAMS,
     NOTES_PUT_TERMS,
@@ -52,6 +54,7 @@ enum notes_statement {
     NOTES_DROP_FIELDS,
     NOTES_DROP_HEADINGS,
     NOTES_DROP_LINKS,
+    NOTES_DROP_IMAGES,
     NOTES_DROP_NAMES,
     NOTES_DROP_LONG, /* the last one that drops a note */
     NOTES_PUT_CHANGE,
@@ -66,6 +69,8 @@ enum notes_statement {
     NOTES_FIND_ROW,
     NOTES_FIND_LINKS,
     NOTES_MOVE_LINK,
+    NOTES_FIND_IMAGES,
+    NOTES_MOVE_IMAGE,
     NOTES_STATEMENTS
 };
 
@@ -246,16 +251,5 @@ void notes_changes_done(struct notes_changes *changes);
  */
 bool notes_changes_are_most(struct notes_index *index, struct ng_call *call,
                             const struct notes_changes *changes, size_t files);
-
-/* ---- index_link.c */
-
-/* The key of a link in names; {NULL, 0}: the target is outside of the notebook. */
-struct ng_str notes_link_key(struct arena *arena, struct ng_str note_path, bool wiki,
-                             struct ng_str target);
-/* The target of a wiki link, or a name it may match, without the block of "note^block". */
-struct ng_str notes_link_note(struct ng_str target);
-/* The line that holds the link, shortened. `line` counts from 1. */
-struct ng_str notes_link_context(struct ng_str body, size_t *line_start, size_t *line_number,
-                                 size_t line, struct ng_str needle);
 
 #endif

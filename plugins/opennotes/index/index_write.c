@@ -469,19 +469,20 @@ bool notes_write_differs(struct notes_index *index, struct ng_call *call, struct
 /* ---- renamed files ---- */
 
 /* The target of a link depends on the path of the note. */
-static int move_links(const struct notes_row_source *to)
+static int move_links(const struct notes_row_source *to, enum notes_statement find,
+                      enum notes_statement put)
 {
-    sqlite3_stmt *rows = notes_statement(to->index, NOTES_FIND_LINKS);
+    sqlite3_stmt *rows = notes_statement(to->index, find);
     int rc = NG_OK;
     int row = SQLITE_DONE;
     (void)sqlite3_bind_int64(rows, 1, to->id);
     while (rc == NG_OK && (row = sqlite3_step(rows)) == SQLITE_ROW) {
-        sqlite3_stmt *update = notes_statement(to->index, NOTES_MOVE_LINK);
+        sqlite3_stmt *update = notes_statement(to->index, put);
         bool wiki = str_is(notes_column_text(rows, 1), "wiki");
         struct ng_str target = arena_copy(to->arena, notes_column_text(rows, 2));
         (void)sqlite3_bind_int64(update, 1, sqlite3_column_int64(rows, 0));
         (void)notes_bind_text(update, 2, notes_link_key(to->arena, to->path, wiki, target));
-        rc = notes_statement_run(to->index, to->call, NOTES_MOVE_LINK);
+        rc = notes_statement_run(to->index, to->call, put);
     }
     if (rc == NG_OK && row != SQLITE_DONE) {
         rc = notes_schema_fail(to->index, to->call, "read");
@@ -491,7 +492,7 @@ static int move_links(const struct notes_row_source *to)
     return rc;
 }
 
-static int move_row(const struct notes_row_source *to, const struct source *source,
+static int move_row(struct notes_row_source *to, const struct source *source,
                     const struct notes_note *note)
 {
     sqlite3_stmt *statement = notes_statement(to->index, NOTES_MOVE_NOTE);
@@ -515,7 +516,10 @@ static int move_row(const struct notes_row_source *to, const struct source *sour
         rc = notes_rows_names(to, note);
     }
     if (rc == NG_OK) {
-        rc = move_links(to);
+        rc = move_links(to, NOTES_FIND_LINKS, NOTES_MOVE_LINK);
+    }
+    if (rc == NG_OK) {
+        rc = move_links(to, NOTES_FIND_IMAGES, NOTES_MOVE_IMAGE);
     }
     if (rc == NG_OK) {
         rc = touch(to->index, to->call, to->id, source, note);

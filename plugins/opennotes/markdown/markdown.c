@@ -26,10 +26,12 @@ struct reader {
     uint64_t work;
 
     const struct notes_leaf *leaf;
-    size_t row_at;   /* an offset in the leaf's text */
-    uint32_t row;    /* and its row */
-    size_t comments; /* no "%%" in the text from here on + 1; 0: unknown */
-    size_t hidden;   /* end of a comment that spans blocks */
+    size_t row_at;             /* an offset in the leaf's text */
+    uint32_t row;              /* and its row */
+    size_t row_begin, row_end; /* of the row of the leaf's text that was placed last, */
+    size_t row_place;          /* and its place in the text */
+    size_t comments;           /* no "%%" in the text from here on + 1; 0: unknown */
+    size_t hidden;             /* end of a comment that spans blocks */
 
     struct buf plain; /* of a heading or task */
     struct buf link;
@@ -54,13 +56,75 @@ static uint32_t line_at(struct reader *reader, size_t at)
     return notes_blocks_line(&reader->blocks, reader->row);
 }
 
-/* ---- comments that span blocks ---- */
-
 static size_t row_start(const struct reader *reader, uint32_t row)
 {
     const struct notes_lines *lines = &reader->blocks.lines;
     return row <= lines->count ? lines->starts[row - 1] : reader->text.len;
 }
+
+static bool ends_row(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+static struct ng_str without_end(struct ng_str row)
+{
+    while (row.len > 0 && notes_is_space(row.data[row.len - 1])) {
+        row.len--;
+    }
+    return row;
+}
+
+static bool ends_with(struct ng_str text, struct ng_str end)
+{
+    return text.len >= end.len &&
+           memcmp(text.data + text.len - end.len, end.data, end.len) == 0;
+}
+
+/* Finds the leaf's row that holds `at`: a row of the leaf is the end of its row in the text; of
+ * a heading that marks end, it is within. */
+static void place_row(struct reader *reader, size_t at)
+{
+    struct ng_str text = reader->leaf->text;
+    size_t begin = at;
+    size_t end = at;
+    (void)line_at(reader, at);
+    while (begin > 0 && !ends_row(text.data[begin - 1])) {
+        begin--;
+    }
+    while (end < text.len && !ends_row(text.data[end])) {
+        end++;
+    }
+    struct ng_str own = without_end(str_make(text.data + begin, end - begin));
+    size_t from = row_start(reader, reader->row);
+    struct ng_str row = without_end(
+        str_make(reader->text.data + from, row_start(reader, reader->row + 1) - from));
+    size_t found = ends_with(row, own) ? row.len - own.len : str_find(row, own, 0);
+    reader->row_begin = begin;
+    reader->row_end = end + 1;
+    reader->row_place = found == SIZE_MAX ? SIZE_MAX : from + found;
+}
+
+/* The place in the whole text of a part of the leaf's text. SIZE_MAX: not found. */
+static size_t place_of(struct reader *reader, struct ng_str part)
+{
+    size_t at = (size_t)(part.data - reader->leaf->text.data);
+    if (reader->leaf->kind == NOTES_LEAF_ROW) {
+        return (size_t)(part.data - reader->text.data);
+    }
+    if (at < reader->row_begin || at >= reader->row_end) {
+        place_row(reader, at);
+    }
+    if (reader->row_place == SIZE_MAX) {
+        return SIZE_MAX;
+    }
+    size_t place = reader->row_place + (at - reader->row_begin);
+    bool same = place + part.len <= reader->text.len &&
+                memcmp(reader->text.data + place, part.data, part.len) == 0;
+    return same ? place : SIZE_MAX;
+}
+
+/* ---- comments that span blocks ---- */
 
 /* A comment that this leaf does not end extends to the next "%%" of the text. */
 static bool begin_comment(void *user, size_t at)
@@ -120,21 +184,30 @@ static bool is_over_work(struct reader *reader, uint64_t bytes)
 static int report_link(void *user, const struct notes_scan_link *found)
 {
     struct reader *reader = user;
-    struct notes_link link = {.kind = found->kind, .target = found->target, .text = found->own};
+    struct notes_link link = {.kind = found->kind,
+                              .target = found->target,
+                              .text = found->own,
+                              .label = found->label,
+                              .at = SIZE_MAX,
+                              .end = SIZE_MAX};
+    int (*report)(void *user, const struct notes_link *link) = NULL;
     if (found->tag) {
         return report_tag(reader, found);
     }
     if (found->kind == NOTES_LINK_REFERENCE && is_over_work(reader, found->target.len)) {
         return 0;
     }
-    reader->stats.links++;
-    if (reader->events == NULL || reader->events->link == NULL) {
+    reader->stats.links += !found->image;
+    if (reader->events != NULL) {
+        report = found->image ? reader->events->image : reader->events->link;
+    }
+    if (report == NULL) {
         return 0;
     }
     buf_clear(&reader->link);
     buf_clear(&reader->target);
     if (found->kind == NOTES_LINK_INLINE) {
-        notes_target_clean(&reader->target, found->target);
+        (void)notes_markdown_target(&reader->target, found->target, SIZE_MAX);
         link.target = notes_buf_str(&reader->target);
     } else if (found->mail) {
         buf_add_c(&reader->target, "mailto:");
@@ -151,7 +224,12 @@ static int report_link(void *user, const struct notes_scan_link *found)
     link.target = utf8_cut(link.target, NOTES_MARKDOWN_TEXT_MAX);
     link.text = utf8_cut(link.text, NOTES_MARKDOWN_TEXT_MAX);
     link.line = line_at(reader, found->at);
-    return reader->events->link(reader->user, &link);
+    bool written = found->kind == NOTES_LINK_INLINE || found->kind == NOTES_LINK_WIKI;
+    if (written && reader->events->places && found->target.len > 0) {
+        link.at = place_of(reader, found->target);
+        link.end = link.at == SIZE_MAX ? SIZE_MAX : link.at + found->target.len;
+    }
+    return report(reader->user, &link);
 }
 
 static int report_heading(struct reader *reader)
@@ -241,12 +319,13 @@ static int scan_row(struct reader *reader, const struct notes_leaf *leaf)
 static int read_leaf(void *user, const struct notes_leaf *leaf)
 {
     struct reader *reader = user;
-    if (leaf->kind == NOTES_LEAF_CODE) {
-        reader->stats.code_blocks++;
+    if (leaf->kind == NOTES_LEAF_CODE || leaf->kind == NOTES_LEAF_HTML) {
+        reader->stats.code_blocks += leaf->kind == NOTES_LEAF_CODE;
         return 0;
     }
     reader->leaf = leaf;
     reader->row_at = 0;
+    reader->row_begin = reader->row_end = 0;
     reader->row = leaf->row;
     reader->scan.hidden_to = hidden_part(reader);
     if (leaf->kind == NOTES_LEAF_ROW) {
@@ -288,6 +367,7 @@ static void reader_init(struct reader *reader)
     buf_init(&reader->target, reader->text.len + 64);
     notes_scan_init(&reader->scan, &reader->blocks);
     reader->scan.found = report_link;
+    reader->scan.images = reader->events != NULL && reader->events->image != NULL;
     reader->scan.hides = begin_comment;
     reader->scan.user = reader;
 }

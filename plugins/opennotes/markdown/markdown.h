@@ -35,6 +35,17 @@ struct notes_link {
     struct ng_str text;   /* plain; of a wiki link without alias the target as written */
     struct ng_str target; /* as written, escapes and entities resolved; percent-encoding and
                              anchor kept. Of a wiki link without the alias, `#part` kept */
+    /* With `places`, the target as it is written: bytes [at, end) of the text given. SIZE_MAX:
+     * unknown, or that of a reference, which is in its definition. */
+    size_t at, end;
+    struct ng_str label; /* of a reference, as written */
+};
+
+/* "[label]: target" of references. */
+struct notes_definition {
+    struct ng_str label;  /* as written */
+    struct ng_str target; /* as written */
+    size_t at;            /* of the target, in the text */
 };
 
 /* "#tag" in a text, after white space: letters, digits, '_', '-' and '/', not digits alone. */
@@ -57,6 +68,9 @@ struct notes_markdown_events {
     int (*link)(void *user, const struct notes_link *link);
     int (*task)(void *user, const struct notes_task *task);
     int (*tag)(void *user, const struct notes_inline_tag *tag);
+    /* Images, and embedded pictures; not in the order of the links. */
+    int (*image)(void *user, const struct notes_link *image);
+    bool places; /* the places of targets are wanted */
 };
 
 struct notes_markdown_stats {
@@ -80,6 +94,17 @@ struct notes_markdown_stats {
  */
 int notes_markdown_parse(struct ng_str text, const struct notes_markdown_events *events,
                          void *user, struct notes_markdown_stats *ret_stats);
+
+/* Reports what may be definitions, in the order of the text: lines that are in no block, and
+ * look like one. Of several for a label the first counts. Results as above. */
+int notes_markdown_definitions(struct ng_str text,
+                               int (*found)(void *user, const struct notes_definition *found),
+                               void *user);
+/* Labels of one reference become equal: white space, case. {NULL, 0}: out of memory. */
+struct ng_str notes_markdown_label(struct arena *arena, struct ng_str label);
+/* Appends a target as it is meant, with resolved escapes and entities, until `len` bytes of it
+ * are there. Returns the bytes read. */
+size_t notes_markdown_target(struct buf *buf, struct ng_str written, size_t len);
 
 /* The plain text of a heading, cut to NOTES_MARKDOWN_TEXT_MAX. false: out of memory. */
 bool notes_markdown_plain(struct ng_str text, struct buf *out);

@@ -90,6 +90,20 @@ static unsigned count_marks(struct ng_str line)
     return count;
 }
 
+size_t notes_blocks_marks(struct ng_str row)
+{
+    size_t at = 0;
+    size_t next = 0;
+    do {
+        at = next;
+        while (at < row.len && is_blank(row.data[at])) {
+            at++;
+        }
+        next = skip_mark(row, at);
+    } while (next > at);
+    return at;
+}
+
 static bool is_too_deep(const cmark_parser *parser)
 {
     unsigned depth = 0;
@@ -435,11 +449,13 @@ static int emit(const struct leaf_sink *sink, cmark_node *node)
         leaf.level = (unsigned)cmark_node_get_heading_level(node);
     } else if (type == CMARK_NODE_CODE_BLOCK) {
         leaf.kind = NOTES_LEAF_CODE;
+    } else if (type == CMARK_NODE_HTML_BLOCK) {
+        leaf.kind = NOTES_LEAF_HTML;
     } else if (type != CMARK_NODE_PARAGRAPH) {
         return 0;
     }
     leaf.nested = is_nested(node);
-    if (leaf.kind != NOTES_LEAF_CODE) {
+    if (leaf.kind != NOTES_LEAF_CODE && leaf.kind != NOTES_LEAF_HTML) {
         leaf.text = content_of(node);
     }
     place_leaf(node, &leaf);

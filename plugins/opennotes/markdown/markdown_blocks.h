@@ -16,7 +16,8 @@ enum notes_leaf_kind {
     NOTES_LEAF_HEADING = 1,
     NOTES_LEAF_PARAGRAPH,
     NOTES_LEAF_ROW, /* of a table, its header too */
-    NOTES_LEAF_CODE
+    NOTES_LEAF_CODE,
+    NOTES_LEAF_HTML
 };
 
 /* Lines count from 1 and end in LF. */
@@ -52,6 +53,9 @@ void notes_blocks_done(struct notes_blocks *blocks);
  * iteration, and is returned. */
 int notes_blocks_each(struct notes_blocks *blocks,
                       int (*leaf)(void *user, const struct notes_leaf *leaf), void *user);
+
+/* Bytes of the marks of containers at the beginning of a row: quotes, items, footnotes. */
+size_t notes_blocks_marks(struct ng_str row);
 
 /* The line of a row, from 1. */
 uint32_t notes_blocks_line(const struct notes_blocks *blocks, uint32_t row);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "markdown.h"
 #include "markdown_blocks.h"
 
 #define SMALL_MAX 1024
@@ -162,8 +163,7 @@ cmark_mem *notes_blocks_memory_table(void)
 
 /* ---- references */
 
-/* Collapses white space and folds case. {NULL, 0}: out of memory. */
-static struct ng_str normal(struct arena *arena, struct ng_str label)
+struct ng_str notes_markdown_label(struct arena *arena, struct ng_str label)
 {
     char *out = arena_zalloc(arena, label.len + 1);
     size_t len = 0;
@@ -186,7 +186,8 @@ static struct ng_str normal(struct arena *arena, struct ng_str label)
 /* If several references have one label, the first one counts. false: out of memory. */
 static bool add(struct notes_keys *refs, const struct cmark_reference *found)
 {
-    struct ng_str label = normal(&refs->arena, ng_str_of((const char *)found->entry.label));
+    struct ng_str label =
+        notes_markdown_label(&refs->arena, ng_str_of((const char *)found->entry.label));
     if (label.data == NULL) {
         return false;
     }
@@ -243,7 +244,7 @@ bool notes_blocks_refs_find(const struct notes_keys *refs, struct ng_str label,
         return false;
     }
     arena_init(&arena, 0);
-    struct ng_str wanted = normal(&arena, label);
+    struct ng_str wanted = notes_markdown_label(&arena, label);
     const struct notes_key *reference = NULL;
     if (wanted.len > 0) {
         reference = notes_keys_find(refs, wanted);

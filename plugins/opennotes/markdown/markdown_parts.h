@@ -43,6 +43,8 @@ struct notes_scan_link {
     struct ng_str target;  /* of an inline link as it is written */
     bool mail;             /* an address of mail, without "mailto:" */
     bool tag;              /* a tag, not a link; its name is `target` */
+    bool image;            /* an image, not a link */
+    struct ng_str label;   /* of a reference */
 };
 
 struct notes_bracket {
@@ -58,6 +60,7 @@ struct notes_scan {
     size_t at;
     const struct notes_blocks *blocks;
     bool whole_text; /* the plain text of everything is needed, not only of links */
+    bool images;     /* images are reported, too */
     int (*found)(void *user, const struct notes_scan_link *link);
     void *user;
     size_t hidden_to; /* links and tags that begin before it belong to a comment */
@@ -91,8 +94,9 @@ void notes_scan_plain(const struct notes_scan *scan, size_t at, size_t end, bool
 
 /* "(target "title")" at text[at]: the target as written and the end behind ")". */
 bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end);
-/* Appends a target without escapes, with resolved entities. */
-void notes_target_clean(struct buf *buf, struct ng_str target);
+/* The target at text[at], as written: "<a b>" or "a"; the end behind it. */
+bool notes_destination_at(struct ng_str text, size_t at, struct ng_str *ret_target,
+                          size_t *ret_end);
 /* "[label]" at text[at]. */
 bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end);
 /* "<https://...>" or "<a@b>" at text[at]: the address between, and whether it is one of mail.

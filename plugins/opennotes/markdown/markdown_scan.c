@@ -263,41 +263,53 @@ static void push_bracket(struct notes_scan *scan, bool image)
 /* The kind, target and end of a bracket that closes here; 0: it is text. */
 static enum notes_link_kind resolve(struct notes_scan *scan,
                                     const struct notes_bracket *bracket,
-                                    struct ng_str *ret_target, size_t *ret_end)
+                                    struct notes_scan_link *link, size_t *ret_end)
 {
     struct ng_str text = scan->text;
     size_t begin = bracket->at + 1 + bracket->image;
-    struct ng_str label = str_make(text.data + begin, scan->at - begin);
     struct ng_str second;
-    if (notes_target_at(text, scan->at + 1, ret_target, ret_end)) {
+    if (notes_target_at(text, scan->at + 1, &link->target, ret_end)) {
         return NOTES_LINK_INLINE;
     }
+    link->label = str_make(text.data + begin, scan->at - begin);
     *ret_end = scan->at + 1;
     if (notes_label_at(text, scan->at + 1, &second, ret_end) && second.len > 0) {
-        label = second;
+        link->label = second;
     } else if (bracket->holds_bracket) {
         return 0;
     }
-    if (!notes_blocks_refs_find(scan->blocks->refs, label, ret_target)) {
+    if (!notes_blocks_refs_find(scan->blocks->refs, link->label, &link->target)) {
         return 0;
     }
     return NOTES_LINK_REFERENCE;
 }
 
+/* Forgets the links behind the first `count`: they are in the text of a link or an image. The
+ * images in a link's text stay. */
+static void drop_inner(struct notes_scan *scan, size_t count, bool in_image)
+{
+    size_t kept = size_min(count, scan->link_count);
+    for (size_t i = kept; i < scan->link_count && !in_image; i++) {
+        if (scan->links[i].image) {
+            scan->links[kept++] = scan->links[i];
+        }
+    }
+    scan->link_count = kept;
+}
+
 static void close_bracket(struct notes_scan *scan)
 {
-    struct ng_str target = {NULL, 0};
+    struct notes_scan_link link = {.image = false};
     size_t end = 0;
     if (scan->bracket_count == 0) {
         put_source(scan, scan->at + 1);
         return;
     }
     const struct notes_bracket bracket = scan->brackets[--scan->bracket_count];
-    enum notes_link_kind kind = 0;
     if (bracket.active) {
-        kind = resolve(scan, &bracket, &target, &end);
+        link.kind = resolve(scan, &bracket, &link, &end);
     }
-    if (kind == 0) {
+    if (link.kind == 0) {
         scan->bracket_count++; /* keeps the plain text while the bracket is added */
         put_source(scan, scan->at + 1);
         scan->bracket_count--;
@@ -305,7 +317,7 @@ static void close_bracket(struct notes_scan *scan)
         return;
     }
     notes_emphasis_pair(scan, bracket.delimiters);
-    scan->link_count = size_min(bracket.links, scan->link_count);
+    drop_inner(scan, bracket.links, bracket.image);
     if (scan->plain.rc != NG_OK) {
         scan->rc = NG_EINTERNAL;
         return;
@@ -314,12 +326,15 @@ static void close_bracket(struct notes_scan *scan)
     if (bracket.image) {
         scan->plain.data[bracket.plain + 1] = NOTES_MARK_GONE;
         buf_add_char(&scan->plain, NOTES_MARK_IMAGE_END);
-    } else {
-        add_link(scan, (struct notes_scan_link){.kind = kind,
-                                                .at = bracket.at,
-                                                .text = bracket.plain + 1,
-                                                .text_end = scan->plain.len,
-                                                .target = target});
+    }
+    link.at = bracket.at;
+    link.text = bracket.plain + 1;
+    link.text_end = scan->plain.len;
+    link.image = bracket.image;
+    if (!bracket.image || scan->images) {
+        add_link(scan, link);
+    }
+    if (!bracket.image) {
         for (size_t i = 0; i < scan->bracket_count; i++) {
             scan->brackets[i].active = scan->brackets[i].active && scan->brackets[i].image;
         }
@@ -339,7 +354,10 @@ static bool read_wiki(struct notes_scan *scan, size_t at, bool embedded)
     if (!opens || !notes_wiki_at(text, at, &link.target, &link.own, &end)) {
         return false;
     }
-    if (!embedded || !notes_wiki_is_media(link.target)) {
+    link.image = embedded && notes_wiki_is_media(link.target);
+    if (link.image && scan->images) {
+        add_link(scan, link);
+    } else if (!link.image) {
         link.text = scan->plain.len;
         put(scan, link.own);
         link.text_end = scan->plain.len;

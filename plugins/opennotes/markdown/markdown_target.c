@@ -93,6 +93,16 @@ static size_t title_end(struct ng_str text, size_t at)
     return at;
 }
 
+bool notes_destination_at(struct ng_str text, size_t at, struct ng_str *ret_target,
+                          size_t *ret_end)
+{
+    *ret_end = at;
+    if (at < text.len && text.data[at] == '<') {
+        return angle_target(text, ret_end, ret_target);
+    }
+    return plain_target(text, ret_end, ret_target);
+}
+
 bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, size_t *ret_end)
 {
     if (at >= text.len || text.data[at] != '(') {
@@ -103,9 +113,7 @@ bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, s
     if (i == text.len) {
         return false;
     }
-    bool angle = text.data[i] == '<';
-    if ((angle && !angle_target(text, &i, ret_target)) ||
-        (!angle && !plain_target(text, &i, ret_target))) {
+    if (!notes_destination_at(text, i, ret_target, &i)) {
         return false;
     }
     size_t title = skip_space(text, i);
@@ -119,19 +127,22 @@ bool notes_target_at(struct ng_str text, size_t at, struct ng_str *ret_target, s
     return true;
 }
 
-void notes_target_clean(struct buf *buf, struct ng_str target)
+size_t notes_markdown_target(struct buf *buf, struct ng_str written, size_t len)
 {
-    for (size_t at = 0; at < target.len;) {
-        size_t next = behind_escape(target, at);
-        size_t entity = notes_entity_end(target, at);
-        if (target.data[at] == '&' && entity > at) {
-            notes_entity_add(buf, str_make(target.data + at, entity - at));
+    size_t begin = buf->len;
+    size_t at = 0;
+    while (at < written.len && buf->len - begin < len && buf->rc == NG_OK) {
+        size_t next = behind_escape(written, at);
+        size_t entity = notes_entity_end(written, at);
+        if (written.data[at] == '&' && entity > at) {
+            notes_entity_add(buf, str_make(written.data + at, entity - at));
             next = entity;
         } else {
-            buf_add_char(buf, target.data[next - 1]);
+            buf_add_char(buf, written.data[next - 1]);
         }
         at = next;
     }
+    return at;
 }
 
 bool notes_label_at(struct ng_str text, size_t at, struct ng_str *ret_label, size_t *ret_end)

@@ -72,6 +72,21 @@ void notes_value_json(struct buf *buf, const struct notes_value *value);
 /* Same type and content; the order of members does not count. */
 bool notes_value_equal(const struct notes_value *a, const struct notes_value *b);
 
+/* The YAML that values were parsed from, and the place in it that was found last: values are
+ * asked for in the order of the text. */
+struct notes_yaml_source {
+    struct ng_str yaml;
+    size_t character, byte;
+};
+
+/* A value as it is written. */
+struct ng_str notes_value_source(struct notes_yaml_source *source,
+                                 const struct notes_value *value);
+/* [[Note]] without quotes is to YAML a list with a list: as it is written. {NULL, 0}: the value
+ * is another one. */
+struct ng_str notes_value_bare_wiki(struct notes_yaml_source *source,
+                                    const struct notes_value *value);
+
 /* The place of front matter in a file: offsets or lengths in bytes. */
 struct notes_frontmatter {
     bool there;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "index/index_wait.h"
+#include "move/move.h"
 #include "notebook/notebook.h"
 #include "read/read.h"
 #include "resources.h"
@@ -89,6 +90,8 @@ static int opennotes_start(struct ng_call *call, const struct ng_conf *conf, voi
     TOOL(create, "Create a note", NG_EFFECT_WRITES, 0, NULL)                                   \
     TOOL(edit, "Edit a note", NG_EFFECT_WRITES, NG_TOOL_DESTRUCTIVE, NULL)                     \
     TOOL(daily, "The day's note", NG_EFFECT_WRITES, 0, NULL)                                   \
+    TOOL(move, "Move a note", NG_EFFECT_WRITES, NG_TOOL_DESTRUCTIVE, NULL)                     \
+    TOOL(delete, "Delete a note", NG_EFFECT_WRITES, NG_TOOL_DESTRUCTIVE, NULL)                 \
     TOOL(views, "Views", NG_EFFECT_READS, 0, notes_views_check)                                \
     TOOL(links, "Links of a note", NG_EFFECT_READS, 0, NULL)                                   \
     TOOL(tags, "Tags", NG_EFFECT_READS, 0, NULL)
@@ -215,6 +218,7 @@ static const struct ng_resources opennotes_resources[] = {
         .collection = NOTES_COLLECTION,
         .list = notes_resource_list,
         .read = notes_resource_read,
+        .find = notes_resource_find,
     },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resources.c - the notes of a space's notebooks as resources. */
+/* resources.c - the notes of a space's notebooks as resources, and their search. */
 #include "resources.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "note/note.h"
 #include "note/revision.h"
 #include "notebook/notebook.h"
+#include "search/search.h"
 #include "text/codes.h"
 
 #define MIME_TYPE "text/markdown"
@@ -219,4 +220,138 @@ int notes_resource_read(void *user, struct ng_call *call, struct ng_str space, s
     }
     *request = (struct request){.self = self, .space = space, .id = id};
     return notes_wait_run(notes_notebooks_indexes(self->notebooks), call, read_one, request);
+}
+
+/* ---- searches ---- */
+
+/* A hit of one notebook, in call memory. */
+struct found_note {
+    struct ng_hit hit;
+    struct found_note *next;
+};
+
+struct finding {
+    struct shelf shelf;
+    size_t at; /* the present notebook */
+    struct found_note **firsts, **last;
+};
+
+static struct ng_str keep(struct ng_call *call, struct ng_str text)
+{
+    return call->host->format(call, "%.*s", (int)text.len, text.len > 0 ? text.data : "");
+}
+
+/* The id is that of the list. */
+static int keep_note(void *user, const struct notes_found *found)
+{
+    struct finding *finding = user;
+    struct ng_call *call = finding->shelf.call;
+    const struct notes_notebook *notebook = finding->shelf.items[finding->at];
+    struct ng_str path =
+        found->file.len > 0 && utf8_valid(found->file) ? found->file : found->path;
+    struct ng_str id = call->host->format(call, "%.*s/%.*s", (int)notebook->path.len,
+                                          notebook->path.data, (int)path.len, path.data);
+    struct found_note *note = ng_alloc(call, sizeof(*note));
+    if (id.data == NULL || note == NULL) {
+        return notes_fail_memory(call);
+    }
+    if (holder(&finding->shelf, id) != finding->at) {
+        return NG_OK;
+    }
+    struct ng_str title = found->title;
+    if (title.len == 0) {
+        title = notes_note_title(&(struct notes_note){.words = 0}, found->path);
+    }
+    *note = (struct found_note){
+        .hit =
+            {
+                .size = sizeof(note->hit),
+                .id = id,
+                .title = keep(call, title),
+                .excerpt = keep(call, found->excerpt),
+                .updated_ms = found->modified_ms,
+                .line = (uint64_t)found->line,
+                .exact = found->exact,
+            },
+    };
+    *finding->last = note;
+    finding->last = &note->next;
+    return NG_OK;
+}
+
+static int find_one(struct finding *finding, struct ng_find *find)
+{
+    struct notes_notebook *notebook = finding->shelf.items[finding->at];
+    struct ng_call *call = finding->shelf.call;
+    const struct notes_find wanted = {
+        .text = find->text, .limit = find->limit, .fn = keep_note, .user = finding};
+    struct arena arena;
+    uint64_t total = 0;
+    arena_init(&arena, 0);
+    int rc = notes_notebook_open(notebook, call);
+    if (rc == NG_OK) {
+        rc = notes_search_find(notebook, call, &arena, &wanted, &total);
+    }
+    arena_done(&arena);
+    notes_notebook_done(notebook);
+    find->total += total;
+    return rc == NOTES_ENOTEBOOK ? NG_OK : rc; /* it was removed meanwhile */
+}
+
+static void pass_found(const struct finding *finding, struct ng_find *find)
+{
+    bool more = true;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < finding->shelf.count; i++) {
+            const struct found_note *note = finding->firsts[i];
+            if (note == NULL) {
+                continue;
+            }
+            if (find->hit(find->user, &note->hit) != 0) {
+                return;
+            }
+            finding->firsts[i] = note->next;
+            more = true;
+        }
+    }
+}
+
+struct find_request {
+    struct opennotes *self;
+    struct ng_str space;
+    struct ng_find *find;
+};
+
+static int find_all(void *user, struct ng_call *call)
+{
+    const struct find_request *request = user;
+    struct finding finding = {.at = 0};
+    int rc = open_shelf(&finding.shelf, request->self, call, request->space);
+    request->find->total = 0;
+    finding.firsts = ng_alloc(call, (finding.shelf.count + 1) * sizeof(*finding.firsts));
+    if (rc == NG_OK) {
+        rc = notes_memory(call, finding.firsts != NULL);
+    }
+    for (; rc == NG_OK && finding.at < finding.shelf.count; finding.at++) {
+        finding.firsts[finding.at] = NULL;
+        finding.last = &finding.firsts[finding.at];
+        rc = find_one(&finding, request->find);
+    }
+    if (rc == NG_OK) {
+        pass_found(&finding, request->find);
+    }
+    return rc;
+}
+
+int notes_resource_find(void *user, struct ng_call *call, struct ng_str space,
+                        struct ng_find *find)
+{
+    struct opennotes *self = user;
+    struct find_request request = {.self = self, .space = space, .find = find};
+    /* A longer text is in no note. */
+    if (find->text.len > NOTES_QUERY_MAX) {
+        return NG_OK;
+    }
+    return notes_wait_once(notes_notebooks_indexes(self->notebooks), call, find_all, &request);
 }

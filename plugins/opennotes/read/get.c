@@ -315,8 +315,7 @@ static int reply(struct ng_call *call, const struct notes_notebook *notebook,
     notes_answer_begin(&answer, call, budget, 1, 0);
     notes_notebook_write(notebook, &answer.json);
     notes_json_member_begin(&answer.json, "note", '{');
-    write_meta(&answer.json, found,
-               budget->max_bytes * NOTES_ANSWER_PERCENT / 100 / FRONTMATTER_SHARE);
+    write_meta(&answer.json, found, answer.bytes_max / FRONTMATTER_SHARE);
     if (want->content) {
         /* Line ends in the front matter's JSON are not counted. */
         cut_part(&part, want->start_byte, notes_answer_room(&answer),

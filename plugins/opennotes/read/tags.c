@@ -8,8 +8,7 @@
 const char notes_tags_summary[] =
     "List the tags of the Markdown notes of an OpenNotes notebook with how many notes have "
     "each, most used first, before a note gets one. They are those of the frontmatter ('tag', "
-    "'tags') and the #tags in the text together. A tag 'a/b' counts for 'a' too. 'prefix' "
-    "keeps the tags that begin with it.";
+    "'tags') and the #tags in the text together. A tag 'a/b' counts for 'a' too.";
 
 const char notes_tags_params[] =
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"

@@ -10,10 +10,10 @@
 
 /* At most 1,024 characters: OpenAI refuses a request with a longer description. */
 const char notes_search_summary[] =
-    "Search the Markdown notes of an OpenNotes notebook (a folder of .md files), when "
-    "the path of a note is not known:\n\n"
-    "1. Text: 'query' for substring matching in titles, aliases and text: notes with all of "
-    "the text first, then those with any of its words, in any form\n"
+    "Search the Markdown notes of an OpenNotes notebook, when the path of a note is not "
+    "known:\n\n"
+    "1. Text: 'query', a substring of titles, aliases and text: notes with all of "
+    "it first, then those with any of its words\n"
     "2. Fuzzy: 'query' and 'fuzzy: true' for typo-tolerant search\n"
     "3. SQL: 'sql' (SQLite; one SELECT or WITH statement)\n"
     "4. Filters: 'filters' for AND/OR/NOT conditions, alone or with 'query'\n\n"
@@ -21,9 +21,10 @@ const char notes_search_summary[] =
     "linked-by; operators: = != < > <= >= ~ (contains)\n\n"
     "Example SQL: SELECT * FROM read_markdown('**/*.md') WHERE content LIKE '%TODO%' LIMIT 10\n"
     "Columns: file_path, title, content, metadata (JSON: metadata ->> 'status'), tags (JSON), "
-    "created, modified, size, word_count. Also md_links(content), md_headings(content), "
-    "md_tasks(content) as tables.\n\n"
-    "Returns pages of notes; with 'query' each has an 'excerpt' around the first hit and its "
+    "created, modified, size, word_count. Tables of a note n: "
+    "md_tasks(n.content): " NOTES_SQL_TASK_COLUMNS "; md_links: " NOTES_SQL_LINK_COLUMNS
+    "; md_headings: " NOTES_SQL_HEADING_COLUMNS "\n\n"
+    "Returns notes; with 'query' each has an 'excerpt' around the first hit and its "
     "'line' in the file ('startLine' of get with 'raw').";
 
 #define CONDITIONS(name, what)                                                                 \
@@ -39,9 +40,8 @@ const char notes_search_params[] =
     "\"query\":{\"type\":\"string\","
     "\"description\":\"Text to search for in note titles and content\"},"
     "\"sql\":{\"type\":\"string\",\"description\":\"Raw SQL query (SELECT/WITH only). "
-    "Use read_markdown('**/*.md') to access notes. Times, date('now') and current_date are "
-    "UTC: "
-    "the days of opennotes_daily are date('now','localtime'), date(modified,'localtime').\"},"
+    "Use read_markdown('**/*.md') to access notes. Times and date('now') are UTC; the day of "
+    "opennotes_daily is date('now','localtime').\"},"
     "\"fuzzy\":{\"type\":\"boolean\",\"default\":false,"
     "\"description\":\"Enable fuzzy matching (typo-tolerant, ranked results)\"},"
     "\"filters\":{\"type\":\"object\",\"description\":\"Conditions on fields\","
@@ -65,6 +65,9 @@ int notes_search_take(struct notes_search *search, int64_t note)
     struct ng_call *call = search->call;
     if (search->left_out != NULL) {
         return notes_left_out_add(search->left_out, search->db, note);
+    }
+    if (search->finding != NULL) {
+        return notes_search_found(search, note);
     }
     if (answer->rows % 1024 == 1023 && call->host->cancelled(call)) {
         return SQLITE_INTERRUPT;
@@ -140,6 +143,21 @@ static void write_query(struct notes_search *search, const char *type, struct ng
 
 /* ---- kinds of searches ---- */
 
+int notes_search_fail(const struct notes_search *search, int rc)
+{
+    switch (rc) {
+    case SQLITE_OK:
+        return NG_OK;
+    case SQLITE_NOMEM:
+        return notes_fail_memory(search->call);
+    case SQLITE_INTERRUPT:
+        return ng_fail(search->call, NG_ECANCELLED,
+                       "The call was cancelled while notes were searched.");
+    default:
+        return notes_notebook_fail(search->notebook, search->call);
+    }
+}
+
 static int find_notes(struct notes_search *search, bool fuzzy)
 {
     bool done = false;
@@ -194,15 +212,7 @@ static int search_notes(struct notes_search *search, bool fuzzy)
     }
     notes_answer_list_end(&search->answer);
     notes_left_out_end(&left, &search->answer);
-    if (rc == SQLITE_NOMEM) {
-        rc = notes_fail_memory(search->call);
-    } else if (rc == SQLITE_INTERRUPT) {
-        rc = ng_fail(search->call, NG_ECANCELLED,
-                     "The call was cancelled while notes were searched.");
-    } else if (rc != SQLITE_OK) {
-        rc = notes_notebook_fail(search->notebook, search->call);
-    }
-    return rc;
+    return notes_search_fail(search, rc);
 }
 
 static int search_sql(struct notes_search *search, struct opennotes *self, struct ng_str text)

@@ -19,6 +19,8 @@ struct notes_forms {
     size_t count;
 };
 
+struct notes_finding;
+
 struct notes_search {
     struct ng_call *call;
     struct notes_notebook *notebook;
@@ -30,6 +32,7 @@ struct notes_search {
     struct notes_answer answer;
     struct notes_board *board;       /* of the connection */
     struct notes_left_out *left_out; /* counts the notes instead; NULL: they are answered */
+    struct notes_finding *finding;   /* gets the notes instead; NULL: they are answered */
     /* Of the query, folded; none: it is searched as a whole. */
     struct ng_str words[NOTES_FUZZY_WORDS_MAX];
     struct ng_str written[NOTES_FUZZY_WORDS_MAX]; /* of a text, before their endings are cut */
@@ -46,6 +49,12 @@ int notes_search_take(struct notes_search *search, int64_t note);
 
 /* Writes `line` and `excerpt` of a note that was found by a text. An SQLite code. */
 int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item);
+
+/* The same place; *ret_line 0: none. The excerpt is in search->arena. An SQLite code. */
+int notes_search_place(struct notes_search *search, int64_t note, int64_t *ret_line,
+                       struct ng_str *ret_excerpt);
+/* NG_OK, or the failure of the call with this SQLite code. */
+int notes_search_fail(const struct notes_search *search, int rc);
 
 /* Takes the notes of a statement: their ids, by the parameters ?1 to ?3 (absent: NULL) and
  * those of the filter. An SQLite code. */
@@ -77,6 +86,35 @@ int notes_search_select(struct notes_search *search, struct ng_str text, struct 
 int notes_search_text(struct notes_search *search);
 /* *ret_done false: the query has no words; nothing was done. */
 int notes_search_fuzzy(struct notes_search *search, bool *ret_done);
+
+/* ---- search_find.c: for a search over all kinds of resources */
+
+/* Notes with an equal title that come before the others. */
+#define NOTES_FIND_TITLED_MAX 8
+
+/* Borrowed for the function that gets it. */
+struct notes_found {
+    struct ng_str path, title, file; /* as in the index; title, file: or none */
+    struct ng_str excerpt;
+    int64_t modified_ms, line; /* line: of the file, from 1; 0: none */
+    bool exact;                /* an equal title */
+};
+
+/* NG_OK, or NG_EINTERNAL: out of memory. */
+typedef int notes_found_fn(void *user, const struct notes_found *found);
+
+struct notes_find {
+    struct ng_str text;
+    uint32_t limit;
+    notes_found_fn *fn;
+    void *user;
+};
+
+/* Passes notes of an open notebook, best first, a few more than the limit at most. */
+int notes_search_find(struct notes_notebook *notebook, struct ng_call *call,
+                      struct arena *arena, const struct notes_find *find, uint64_t *ret_total);
+/* Passes a note to search->finding. An SQLite code. */
+int notes_search_found(struct notes_search *search, int64_t note);
 
 NOTES_TOOL(search);
 NOTES_CHECK(search);

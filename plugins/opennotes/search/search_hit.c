@@ -229,30 +229,61 @@ static struct ng_str around(struct ng_str text, size_t hit, size_t len)
     return notes_trim(str_make(text.data + begin, end - begin));
 }
 
-static void write_hit(struct notes_search *search, const struct body *body, struct buf *item)
+/* False: the note has no text. */
+static bool show_hit(struct notes_search *search, const struct body *body, int64_t *ret_line,
+                     struct ng_str *ret_excerpt)
 {
     size_t hit = find_hit(search, body->folded);
     struct place place = hit != SIZE_MAX ? place_of(body, hit) : first_line(body);
     if (place.line == 0) {
-        return;
+        return false;
     }
     size_t at = utf8_cut(body->content, place.at).len;
-    notes_json_member_int(item, "line", body->line + place.line);
-    notes_json_member(item, "excerpt", around(body->content, at, search->query.len));
+    *ret_line = body->line + place.line;
+    *ret_excerpt = around(body->content, at, search->query.len);
+    return true;
+}
+
+/* Reads the body of the note; its texts live until the row is reset. An SQLite code. */
+static int read_body(sqlite3_stmt *row, int64_t note, struct body *ret)
+{
+    (void)sqlite3_bind_int64(row, 1, note);
+    int rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW) {
+        *ret = (struct body){notes_column_text(row, 0), notes_column_text(row, 1),
+                             sqlite3_column_int64(row, 2)};
+    }
+    return rc;
 }
 
 int notes_search_hit(struct notes_search *search, int64_t note, struct buf *item)
 {
     sqlite3_stmt *row = search->board->statements[NOTES_BOARD_BODY];
+    struct ng_str excerpt = {NULL, 0};
+    struct body body;
+    int64_t line = 0;
     if (search->folded.len == 0) {
         return SQLITE_OK;
     }
-    (void)sqlite3_bind_int64(row, 1, note);
-    int rc = sqlite3_step(row);
-    if (rc == SQLITE_ROW) {
-        struct body body = {notes_column_text(row, 0), notes_column_text(row, 1),
-                            sqlite3_column_int64(row, 2)};
-        write_hit(search, &body, item);
+    int rc = read_body(row, note, &body);
+    if (rc == SQLITE_ROW && show_hit(search, &body, &line, &excerpt)) {
+        notes_json_member_int(item, "line", line);
+        notes_json_member(item, "excerpt", excerpt);
+    }
+    (void)sqlite3_reset(row);
+    return notes_done(rc);
+}
+
+int notes_search_place(struct notes_search *search, int64_t note, int64_t *ret_line,
+                       struct ng_str *ret_excerpt)
+{
+    sqlite3_stmt *row = search->board->statements[NOTES_BOARD_BODY];
+    struct body body;
+    int rc = read_body(row, note, &body);
+    *ret_line = 0;
+    if (rc == SQLITE_ROW && show_hit(search, &body, ret_line, ret_excerpt)) {
+        *ret_excerpt = arena_copy(search->arena, *ret_excerpt);
+        rc = ret_excerpt->data != NULL ? SQLITE_ROW : SQLITE_NOMEM;
     }
     (void)sqlite3_reset(row);
     return notes_done(rc);

@@ -13,6 +13,11 @@
 #define NOTES_SQL_BYTES_MAX ((int64_t)256 * 1024 * 1024) /* of its rows, and of its memory */
 #define NOTES_SQL_VALUE_MAX (16 * 1024 * 1024)           /* of one value */
 
+/* Columns of the tables md_tasks(content) and its siblings, for texts. */
+#define NOTES_SQL_TASK_COLUMNS "line, done, text"
+#define NOTES_SQL_LINK_COLUMNS "line, text, target, kind"
+#define NOTES_SQL_HEADING_COLUMNS "line, level, text, slug"
+
 /* Bound as :name, @name or $name. */
 struct notes_sql_param {
     struct ng_str name; /* without its mark */

@@ -210,13 +210,17 @@ static struct ng_str table_hint(const char *message)
     if (strncmp(message, "no such table", 13) == 0 ||
         strncmp(message, "There is no table", 17) == 0) {
         return ng_str_of("Notes are read with FROM read_markdown('**/*.md'); also there: "
-                         "md_links(content), md_headings(content), md_tasks(content), "
-                         "json_each(x), json_tree(x)");
+                         "md_tasks(content) (" NOTES_SQL_TASK_COLUMNS
+                         "), md_links(content) (" NOTES_SQL_LINK_COLUMNS
+                         "), md_headings(content) (" NOTES_SQL_HEADING_COLUMNS
+                         "), json_each(x), json_tree(x)");
     }
     if (strncmp(message, "no such column", 14) == 0) {
-        return ng_str_of("read_markdown() has file_path, title, content, metadata (JSON), tags "
-                         "(JSON), created, modified, size, word_count; front matter: metadata "
-                         "->> 'key'; texts are in single quotes");
+        return ng_str_of(
+            "read_markdown() has file_path, title, content, metadata (JSON), tags "
+            "(JSON), created, modified, size, word_count; md_tasks() " NOTES_SQL_TASK_COLUMNS
+            "; md_links() " NOTES_SQL_LINK_COLUMNS "; md_headings() " NOTES_SQL_HEADING_COLUMNS
+            "; front matter: metadata ->> 'key'; texts are in single quotes");
     }
     return str_make(NULL, 0);
 }

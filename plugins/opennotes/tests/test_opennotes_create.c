@@ -127,7 +127,10 @@ static void refused(void **state)
     fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"data\":{\"a\":{}}}", "INVALID_PARAMS",
                   "");
     fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"template\":\"inlin\"}",
-                  "TEMPLATE_NOT_FOUND", "Did you mean 'inline'?");
+                  "TEMPLATE_NOT_FOUND", "Did you mean 'inline'? There are: '");
+    fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"template\":\"no such\"}",
+                  "TEMPLATE_NOT_FOUND",
+                  "Check notebook .opennotes.json for templates. There are: '");
     fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"template\":\"gone\"}",
                   "TEMPLATE_NOT_FOUND", "templates/none.md");
     fixture_fails(fixture, CREATE, "{\"title\":\"t\",\"template\":\"odd\"}",

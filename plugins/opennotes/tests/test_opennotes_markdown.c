@@ -49,8 +49,8 @@ static int dump_tag(void *user, const struct notes_inline_tag *tag)
     return ++dump->count == dump->stop_at ? NG_ECANCELLED : 0;
 }
 
-static const struct notes_markdown_events dump_events = {dump_heading, dump_link, dump_task,
-                                                         dump_tag};
+static const struct notes_markdown_events dump_events = {
+    .heading = dump_heading, .link = dump_link, .task = dump_task, .tag = dump_tag};
 
 static void expect_bytes(struct ng_str text, const char *wanted)
 {
@@ -480,6 +480,60 @@ static void test_long_target(void **state)
     buf_done(&text);
 }
 
+struct placed {
+    struct ng_str text;
+    struct buf targets;
+};
+
+static int dump_place(void *user, const struct notes_link *link)
+{
+    struct placed *placed = user;
+    assert_true(link->at < link->end && link->end <= placed->text.len);
+    buf_printf(&placed->targets, "%.*s|", (int)(link->end - link->at),
+               placed->text.data + link->at);
+    return 0;
+}
+
+/* Targets as they are written, in the bytes of the text. */
+static void test_places(void **state)
+{
+    static const struct notes_markdown_events events = {
+        .link = dump_place, .image = dump_place, .places = true};
+    static const char text[] =
+        "# [a](h1) ##\n\n[b](s1)\n===\n\n- > [c](<l 1>)\r\n  [d](l&amp;2 'T')\r\n\n"
+        "|[e](t1)|[[w1 \\|x]]|\n|-|-|\n|[f](t2)|![[p.png]]|\n\n- [ ] [[k1|k]] ![i](k2)\n\n"
+        "[![i](i1)](i2)\n> - lazy\n[[z1#p]] `[[no]]`";
+    struct placed placed = {.text = ng_str_of(text)};
+    (void)state;
+    buf_init(&placed.targets, 4096);
+    assert_int_equal(notes_markdown_parse(placed.text, &events, &placed, NULL), NG_OK);
+    assert_string_equal(buf_cstr(&placed.targets),
+                        "h1|s1|l 1|l&amp;2|t1|w1|t2|p.png|k1|k2|i1|i2|z1#p|");
+    buf_done(&placed.targets);
+}
+
+static int dump_definition(void *user, const struct notes_definition *found)
+{
+    struct placed *placed = user;
+    assert_memory_equal(placed->text.data + found->at, found->target.data, found->target.len);
+    buf_printf(&placed->targets, "%.*s=%.*s|", (int)found->label.len, found->label.data,
+               (int)found->target.len, found->target.data);
+    return 0;
+}
+
+static void test_definitions(void **state)
+{
+    static const char text[] =
+        "[a]: one 'T'\n[b]:\n  <two 2>\ntext [a]: no\n\n> [c]: three\n\n"
+        "```\n[d]: no\n```\n\n<div>\n[e]: no\n</div>\n\n- x\n\n  [f]: six\n";
+    struct placed placed = {.text = ng_str_of(text)};
+    (void)state;
+    buf_init(&placed.targets, 4096);
+    assert_int_equal(notes_markdown_definitions(placed.text, dump_definition, &placed), NG_OK);
+    assert_string_equal(buf_cstr(&placed.targets), "a=one|b=two 2|c=three|f=six|");
+    buf_done(&placed.targets);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,7 +547,8 @@ int main(void)
         cmocka_unit_test(test_plain),          cmocka_unit_test(test_limits),
         cmocka_unit_test(test_stops),          cmocka_unit_test(test_entities),
         cmocka_unit_test(test_hostile),        cmocka_unit_test(test_long_target),
-        cmocka_unit_test(test_hostile_parts),
+        cmocka_unit_test(test_hostile_parts),  cmocka_unit_test(test_places),
+        cmocka_unit_test(test_definitions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

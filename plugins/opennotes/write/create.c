@@ -20,7 +20,7 @@ const char notes_create_summary[] =
     "Optional:\n"
     "- 'path': Directory within notebook (e.g., 'tasks/' creates in tasks folder), or the file "
     "itself where it ends in '.md'\n"
-    "- 'template': Use a predefined template (e.g., 'meeting', 'task')\n"
+    "- 'template': Use a template of the notebook\n"
     "- 'content': Initial markdown body; with a template it comes behind it\n"
     "- 'data': Additional frontmatter fields (e.g., {\"tag\": \"meeting\", \"priority\": "
     "\"high\"})\n\n"

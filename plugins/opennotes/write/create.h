@@ -10,6 +10,8 @@
 #define NOTES_COMPOSE_MAX ((size_t)64 * 1024 * 1024)
 /* Largest note that can be edited. */
 #define NOTES_NOTE_EDIT_MAX ((uint64_t)64 * 1024 * 1024)
+/* The notebook's folder of deleted notes; hidden, as other names that begin with a dot. */
+#define NOTES_TRASH ".trash"
 /* Fields of one call. */
 #define NOTES_DATA_MAX ((size_t)200)
 
@@ -18,6 +20,8 @@
 /* Checks the relative path of a note that need not exist: *ret_path is its NFC form without
  * "./" and doubled slashes. NOTE_INVALID_PATH, PATH_TRAVERSAL. */
 int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
+/* The same for a folder. */
+int notes_write_folder(struct ng_call *call, struct ng_str given, struct ng_str *ret_path);
 /* The file of a note as its name and its folders are on disk: they may exist in another Unicode
  * form of the path. *ret_exists: the note does so. (The file service finds one of exactly this
  * name, because it knows retried calls.) */
@@ -27,6 +31,10 @@ int notes_write_file(struct notes_notebook *notebook, struct ng_call *call, stru
  * way are followed, so that no folder is created outside either. */
 int notes_write_place(const struct notes_notebook *notebook, struct ng_call *call,
                       struct ng_str file, struct ng_str *ret_absolute);
+/* The type and the absolute path of a folder, or of a file in the trash, in any Unicode form:
+ * of paths that the index does not have. */
+int notes_write_at(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                   struct ng_str *ret_absolute, enum ng_file_type *ret_type);
 /* The same check for a file that is about to be written. */
 int notes_write_inside(const struct notes_notebook *notebook, struct ng_call *call,
                        const struct ng_file *present, struct ng_str path);

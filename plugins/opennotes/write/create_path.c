@@ -44,7 +44,7 @@ static const char *name_fault(struct ng_str name)
     return NULL;
 }
 
-int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+int notes_write_folder(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
 {
     int rc = notes_index_path(call, given, ret_path);
     if (rc != NG_OK) {
@@ -62,10 +62,16 @@ int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *r
         }
         at = end + 1;
     }
-    if (!str_ends(path, ".md")) {
-        return fail_path(call, path, "notes end in '.md'.");
+    return path.len > 0 ? NG_OK : fail_path(call, path, "it is empty.");
+}
+
+int notes_write_path(struct ng_call *call, struct ng_str given, struct ng_str *ret_path)
+{
+    int rc = notes_write_folder(call, given, ret_path);
+    if (rc == NG_OK && !str_ends(*ret_path, ".md")) {
+        rc = fail_path(call, *ret_path, "notes end in '.md'.");
     }
-    return NG_OK;
+    return rc;
 }
 
 /* The first `len` bytes of the path are a folder with its slash: finds its bytes on disk, if
@@ -201,5 +207,27 @@ int notes_write_place(const struct notes_notebook *notebook, struct ng_call *cal
     if (rc == NG_OK && found.type == NG_FILE_NONE) {
         rc = check_parents(call, *ret_absolute, file);
     }
+    return rc;
+}
+
+int notes_write_at(struct notes_notebook *notebook, struct ng_call *call, struct ng_str path,
+                   struct ng_str *ret_absolute, enum ng_file_type *ret_type)
+{
+    struct ng_file found = {.size = sizeof(found)};
+    struct ng_str file = path;
+    bool exists = false;
+    struct ng_str folder = call->host->format(call, "%.*s/", (int)path.len, path.data);
+    if (folder.data == NULL) {
+        return notes_fail_memory(call);
+    }
+    int rc = notes_write_file(notebook, call, folder, &file, &exists);
+    if (rc == NG_OK) {
+        file.len -= str_ends(file, "/");
+        rc = notes_write_place(notebook, call, file, ret_absolute);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->file_stat(call, *ret_absolute, &found);
+    }
+    *ret_type = found.type;
     return rc;
 }

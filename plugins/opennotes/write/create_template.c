@@ -11,6 +11,10 @@
 
 #define DISTANCE_MAX 3
 #define LIST_SEPARATOR ", "
+/* Templates that an error names, the bytes of a name, and of all of it. */
+#define TEMPLATES_SHOWN 10
+#define TEMPLATE_NAME_SHOWN 60
+#define TEMPLATE_HINT_MAX 4096
 
 /* ---- finding one */
 
@@ -45,14 +49,36 @@ bool notes_template_known(const struct notes_notebook *notebook, struct ng_call 
     return find_template(notebook, call, name, &nearest) != NULL;
 }
 
-static int fail_template(struct ng_call *call, struct ng_str name, struct ng_str nearest)
+/* The hint names the templates that there are. */
+static int fail_template(const struct notes_notebook *notebook, struct ng_call *call,
+                         struct ng_str name, struct ng_str nearest)
 {
+    const struct ng_host *host = call->host;
+    const struct ng_value *all =
+        notebook->config != NULL ? host->json_get(notebook->config, "templates") : NULL;
+    size_t count = 0;
+    const char *before = nearest.data != NULL ? " There are: " : ". There are: ";
+    struct buf hint;
     (void)ng_fail(call, NOTES_ETEMPLATE, "Template not found: %.*s", (int)name.len, name.data);
+    buf_init(&hint, TEMPLATE_HINT_MAX);
     if (nearest.data != NULL) {
-        call->host->hint(call, "Did you mean '%.*s'?", (int)nearest.len, nearest.data);
+        (void)buf_printf(&hint, "Did you mean '%.*s'?", (int)nearest.len, nearest.data);
     } else {
-        call->host->hint(call, "Check notebook .opennotes.json for templates");
+        (void)buf_add_c(&hint, "Check notebook .opennotes.json for templates");
     }
+    for (const struct ng_value *item = host->json_first(all);
+         item != NULL && count < TEMPLATES_SHOWN; item = host->json_next(item), count++) {
+        struct ng_str key = utf8_cut(host->json_key(item), TEMPLATE_NAME_SHOWN);
+        (void)buf_printf(&hint, "%s'%.*s'", count == 0 ? before : LIST_SEPARATOR, (int)key.len,
+                         key.data);
+    }
+    if (host->json_count(all) > count) {
+        (void)buf_printf(&hint, " and %zu more", host->json_count(all) - count);
+    } else if (count == 0) {
+        (void)buf_add_c(&hint, "; there are none");
+    }
+    host->hint_text(call, notes_buf_str(&hint));
+    buf_done(&hint);
     return NOTES_ETEMPLATE;
 }
 
@@ -70,7 +96,7 @@ int notes_template_text(const struct notes_notebook *notebook, struct ng_call *c
     struct ng_str nearest;
     const struct ng_value *found = find_template(notebook, call, name, &nearest);
     if (found == NULL) {
-        return fail_template(call, name, nearest);
+        return fail_template(notebook, call, name, nearest);
     }
     struct ng_str text = call->host->json_text(found);
     if (call->host->json_type(found) != NG_TYPE_STRING) {

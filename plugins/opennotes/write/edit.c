@@ -18,15 +18,14 @@ const char notes_edit_summary[] =
     "- 'prepend': 'content' becomes its first lines, behind the frontmatter, or those below "
     "the "
     "heading 'section'\n"
-    "- 'replace_section': 'content' replaces what is below the heading 'section', up to the "
-    "next heading of the same or a higher level; the heading stays. Headings in list items and "
-    "quotes cannot be used\n"
+    "- 'replace_section': 'content' replaces what is below the heading 'section' (not one in a "
+    "list or quote), sub-headings included; the heading stays\n"
     "- 'str_replace': 'newStr' replaces 'oldStr', which must occur exactly once\n"
     "- 'set': sets the frontmatter fields in 'data' and keeps the layout of others; null "
     "removes a field\n"
     "- 'replace_frontmatter': 'content' (YAML) replaces the frontmatter, also one that does "
     "not parse, or only its line 'line'\n"
-    "- 'undo': takes your last change of the note back, of any tool\n\n"
+    "- 'undo': takes your last change of the note back, of any tool; also of a moved folder\n\n"
     "'expectedRevision' (from get or an edit) makes it fail with CONFLICT where the note was "
     "changed meanwhile. Returns the new revision.";
 
@@ -186,9 +185,9 @@ int notes_edit_reply(struct ng_call *call, const struct notes_edited *edited)
     host->json_object(writer);
     host->json_name(writer, "path");
     host->json_string(writer, edited->path);
-    if (!edited->deleted) {
+    if (!edited->deleted && !edited->folder) {
         host->json_name(writer, "revision");
-        host->json_string(writer, ng_str_of(revision));
+        host->json_string(writer, str_or(edited->revision, ng_str_of(revision)));
     }
     host->json_name(writer, "added");
     host->json_int(writer, (int64_t)added);
@@ -304,6 +303,9 @@ int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct
     }
     *job = (struct edit_job){.notebook = notebook};
     int rc = check_args(call, job);
+    if (rc == NG_OK && job->operation == UNDO) {
+        return notes_edit_undo(notebook, call, ng_arg_text(call, "path"));
+    }
     if (rc == NG_OK) {
         rc = notes_index_locate(notebook->index, call, ng_arg_text(call, "path"), &at);
     }
@@ -313,9 +315,6 @@ int notes_edit_run(struct notes_notebook *notebook, struct ng_call *call, struct
     }
     if (rc != NG_OK) {
         return rc;
-    }
-    if (job->operation == UNDO) {
-        return notes_edit_undo(notebook, call, job->path, absolute);
     }
     struct ng_file_edit edit = {
         .size = sizeof(edit),

@@ -95,15 +95,16 @@ struct notes_edited {
     struct ng_str old, made; /* the bytes before and after */
     const char *undone;      /* the kind of an undone change; NULL: it is no undo */
     bool deleted;
+    bool folder;            /* it is none of a note */
+    struct ng_str revision; /* {NULL, 0}: that of `made` */
 };
 
 int notes_edit_reply(struct ng_call *call, const struct notes_edited *edited);
 
 /* ---- edit_undo.c */
 
-/* Takes back the caller's last change of the file `absolute`, the note `path`. NO_HISTORY,
- * CONFLICT. */
-int notes_edit_undo(const struct notes_notebook *notebook, struct ng_call *call,
-                    struct ng_str path, struct ng_str absolute);
+/* Takes back the caller's last change of the note `given`, of a folder that was moved, or of
+ * what is in the trash. NO_HISTORY, CONFLICT. */
+int notes_edit_undo(struct notes_notebook *notebook, struct ng_call *call, struct ng_str given);
 
 #endif

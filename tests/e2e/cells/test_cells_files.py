@@ -18,6 +18,7 @@ import time
 import httpx
 import nbformat
 import pytest
+from cells_support import plain
 from conftest import Gateway
 from disk_support import bound
 
@@ -43,7 +44,7 @@ def folder(gateway):
 def ok(gateway, tool, arguments, headers=None):
     answer = gateway.call(tool, arguments, headers)
     assert answer.status_code == 200, answer.text
-    return answer.json()["result"]
+    return plain(answer).json()["result"]
 
 
 def refused(gateway, tool, arguments, code, headers=None):

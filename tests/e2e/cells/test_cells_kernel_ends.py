@@ -139,7 +139,9 @@ def test_a_killed_gateway_starts_again(tmp_path):
     again = cells_gateway(tmp_path / "data")
     try:
         one.gateway = again
-        answer = again.call("runNotebookCells", {"cellIds": ["b"]})  # still attached
+        answer = again.call("runNotebookCells", {"cellIds": ["b"]})
+        assert answer.json()["code"] == "NO_ACTIVE_NOTEBOOK"  # attached, but not active any more
+        answer = one.call("runNotebookCells", cellIds=["b"])
         assert "A new kernel was started for this notebook: `python3`." in answer.json()["result"]
         assert len(list((tmp_path / "data" / "kernels").iterdir())) == 1
     finally:

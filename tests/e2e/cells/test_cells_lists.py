@@ -15,7 +15,7 @@ from mcp import Client
 READ = {"getNotebookCells", "getCellOutputs"}
 LONG_KNOWN = READ | {"runNotebookCells", "addNotebookCell", "updateNotebookCell"}
 CHANGE = {"deleteNotebookCells", "moveNotebookCell", "clearCellOutputs", "interruptKernel", "restartKernel"}
-ALWAYS = {"attachNotebook", "listKernels", "getNotebookContext"}
+ALWAYS = {"attachNotebook", "listKernels", "listNotebooks", "getNotebookContext"}
 ATTACHED = {"detachNotebook", "selectNotebookCells", "getNotebookRun"}
 
 
@@ -26,8 +26,26 @@ def rest_listed(gateway, headers):
     return {tool["name"] for tool in rest_tools(gateway, headers)}
 
 
-def handshake_listed(gateway, headers):
-    return Handshake(gateway, headers).listed()
+class Rest:
+    """Lists and calls without a session."""
+
+    def __init__(self, gateway, headers):
+        self.gateway, self.headers = gateway, headers
+
+    def listed(self):
+        return rest_listed(self.gateway, self.headers)
+
+    def call(self, tool, arguments):
+        """The error's code, or None, and the text."""
+        answer = self.gateway.call(tool, arguments, self.headers).json()
+        return answer.get("code"), answer.get("message") or answer["result"]
+
+
+class Session(Handshake):
+    def call(self, tool, arguments):
+        result = self.post("tools/call", {"name": tool, "arguments": arguments}).json()["result"]
+        code = result["_meta"]["notegate/error"]["code"] if result.get("isError") else None
+        return code, result["content"][0]["text"]
 
 
 def expected(attached, mode):
@@ -49,31 +67,31 @@ SCENARIOS = {
 }
 
 
-@pytest.mark.parametrize("listed", [rest_listed, handshake_listed])
+@pytest.mark.parametrize("transport", [Rest, Session])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_scenarios(gateway, scenario, mode, listed):
+def test_the_scenarios(gateway, scenario, mode, transport):
     attached, active, on = SCENARIOS[scenario]
-    headers = who(f"s{scenario[0]}-{mode}-{listed.__name__}", mode)
+    caller = transport(gateway, who(f"s{scenario[0]}-{mode}-{transport.__name__}", mode))
     for name in attached:
         put(gateway, name, [code("c", "1")])
-        ok(gateway, "attachNotebook", {"notebook": name, "active": name == active}, headers)
-    found = listed(gateway, headers)
+        assert caller.call("attachNotebook", {"notebook": name, "active": name == active})[0] is None
+    found = caller.listed()
     assert found == expected(on, mode)
     assert (found & LONG_KNOWN) == (set() if not on else LONG_KNOWN if mode == "agent" else READ)
     calls = {"getNotebookCells": {}, "getCellOutputs": {"cellId": "c"},
              "addNotebookCell": {"type": "code", "index": -1, "content": ""},
              "updateNotebookCell": {"cellId": "c", "content": "2"}, "runNotebookCells": {"cellIds": ["none"]}}
     for tool, arguments in calls.items():
-        answer = gateway.call(tool, arguments, headers)
+        failed, text = caller.call(tool, arguments)
         if tool not in READ and mode != "agent":
-            assert answer.status_code == 403 and answer.json()["code"] == "MODE_FORBIDDEN"
-            assert "Agent mode" in answer.json()["message"]
+            assert failed == "MODE_FORBIDDEN" and "Agent mode" in text
         elif not on:
-            assert answer.status_code == 404 and answer.json()["code"] == "NO_ACTIVE_NOTEBOOK"
-            assert answer.json()["message"] == "No active notebook found"
+            assert failed == "NO_ACTIVE_NOTEBOOK" and text.startswith("No active notebook found")
+        elif tool not in READ and len(attached) > 1 and transport is Rest:
+            assert failed == "NOTEBOOK_AMBIGUOUS", text
         else:
-            assert answer.status_code == (404 if tool == "runNotebookCells" else 200), answer.text
+            assert failed == ("CELL_NOT_FOUND" if tool == "runNotebookCells" else None), text
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -197,10 +215,14 @@ def test_attached_survives_a_restart_and_files_that_went(tmp_path):
     gone.unlink()
     gateway = Gateway(tmp_path / "data", SETS)
     try:
-        told = ok(gateway, "getNotebookCells", {}, who("anna"))
+        # Attached, and active for nobody.
+        for agent in ("anna", "ben"):
+            refused(gateway, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who(agent))
+            assert rest_listed(gateway, who(agent)) == expected(False, "agent")
+        told = ok(gateway, "getNotebookCells", {"notebook": "a.ipynb"}, who("anna"))
         assert "ID: c\nStatus: Selection: selected |" in told and "ID: d\nStatus: Selection: active |" in told
+        ok(gateway, "attachNotebook", {"notebook": "a.ipynb"}, who("anna"))
         assert ok(gateway, "getNotebookContext", {}, who("anna"))["uri"] == str(path)
-        refused(gateway, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("ben"))
         ok(gateway, "detachNotebook", {"notebook": "gone.ipynb"}, who("anna"))
         path.unlink()
         refused(gateway, "getNotebookCells", {}, "NOT_FOUND", who("anna"))
@@ -222,9 +244,9 @@ def test_what_is_out_of_reach_by_now_can_be_detached(tmp_path):
         assert gateway.stop() == 0
     gateway = Gateway(tmp_path / "data", SETS, ["--root", str(tmp_path / "two")])
     try:
-        refused(gateway, "getNotebookCells", {}, "PATH_OUTSIDE_ROOTS", who("anna"))
+        refused(gateway, "getNotebookCells", {"notebook": str(path)}, "PATH_OUTSIDE_ROOTS", who("anna"))
         refused(gateway, "detachNotebook", {"notebook": str(tmp_path / "one" / "other.ipynb")}, "NO_ACTIVE_NOTEBOOK", who("anna"))
-        assert ok(gateway, "detachNotebook", {}, who("anna")) == f"Detached {path}"
+        assert ok(gateway, "detachNotebook", {"notebook": str(path)}, who("anna")) == f"Detached {path}"
         refused(gateway, "getNotebookCells", {}, "NO_ACTIVE_NOTEBOOK", who("anna"))
     finally:
         assert gateway.stop() == 0

@@ -18,7 +18,7 @@ LIMIT = 1 << 20
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     need("python3")
-    running = cells_gateway(tmp_path_factory.mktemp("runs") / "data", f"limits.result={LIMIT}", "cells.max_output_text=2MiB",
+    running = cells_gateway(tmp_path_factory.mktemp("runs") / "data", f"limits.result={LIMIT}", "tools.max_answer=1MiB", "cells.max_output_text=2MiB",
                             "cells.max_kernels=40")
     yield running
     assert running.stop() == 0, "".join(running.errors)

@@ -284,7 +284,7 @@ def test_what_is_no_number_is_told_as_it_was_sent(every_tool, transport, given):
     ("notebook_list", {"limit": "5000000"}, "5000000"),
     ("checkpoint_restore", {"checkpoint_id": "x", "notebooks": "1"}, 'got a string "1"'),
     ("getNotebookCells", {"notebook": "n.ipynb", "cellIds": "c1"}, '(["c1"]), got a string "c1"'),
-    ("getNotebookCells", {"notebook": "n.ipynb", "cellIds": "[1]"}, 'got a string "[1]"'),
+    ("getNotebookCells", {"notebook": "n.ipynb", "cellIds": "[true]"}, 'got a string "[true]"'),
     ("getNotebookCells", {"notebook": "n.ipynb", "cellIds": "[\"c1\""}, "an array"),
 ])
 def test_what_does_not_convert_is_refused(transport, tool, arguments, shown):

@@ -178,7 +178,13 @@ def test_result(start):
     gateway = start(sets=["limits.result=1000"])
     wrote = gateway.call("notebook", {"mode": "create", "name": "long", "newStr": "x" * 2000})
     assert wrote.status_code == 200
-    body = fails(gateway.call("notebook", {"mode": "read", "name": "long"}), 413, "TOO_LARGE")
+    read = gateway.call("notebook", {"mode": "read", "name": "long"})
+    assert len(read.json()["result"]) <= 1000 and read.json()["result"].endswith("[line 1 of 1 is cut after 800 bytes]")
+    # An object that does not fit is refused.
+    page = gateway.call("notebook_create", {"collection": "pages", "title": "t", "content": "x",
+                                            "tags": [f"{i}" + "t" * 150 for i in range(10)]})
+    entry = {"notebook_id": page.json()["result"]["notebook_id"]}
+    body = fails(gateway.client.post("/v1/tools/notebook_read?raw=true", json=entry), 413, "TOO_LARGE")
     assert "limits.result" in str(body) and "1000" in str(body)
     # A part of it can be had, and what was written is there.
     gateway.call("notebook", {"mode": "create", "name": "lines", "newStr": "\n".join("y" * 100 for _ in range(20))})
@@ -436,7 +442,7 @@ def test_a_client_that_reads_slowly_holds_up_nobody(gateway):
             raw = held.enter_context(gateway.connect())
             raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             for _ in range(requests):  # their answers are more than the kernel takes
-                raw.request("POST /v1/tools/notebook HTTP/1.1", ["Content-Type: application/json"], body)
+                raw.request("POST /v1/tools/notebook?raw=true HTTP/1.1", ["Content-Type: application/json"], body)
         eventually(lambda: gateway.counted("notegate_calls_total") >= before + clients, what="the first calls of all of them")
         for n in range(50):
             assert gateway.call("notebook", {"mode": "write", "name": "other", "newStr": f"{n}"}).status_code in (200, 404)

@@ -14,7 +14,7 @@ from cli_support import notegate
 from conftest import Gateway
 from mcp_support import Lines, Session, call, modern
 
-PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook"
+PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook,search"
 # Longer than a call may take (limits.call_timeout): what is slow answers TIMEOUT.
 SECONDS = 180
 THREADS = 4
@@ -56,13 +56,15 @@ CALLS = {
                    {"command": "search", "path": ".", "pattern": "o(n)e", "regex": True, "ignore_case": True, "glob": "*.txt", "max": 9}],
     "runNotebookCells": [{**IPYNB, **KERNEL, "cellIds": ["c"]}, {**IPYNB, "cellIds": ["m"], "timeout": 1}],
     "addNotebookCell": [{**IPYNB, "type": "code", "index": 0, "content": "x"}],
-    "updateNotebookCell": [{**IPYNB, "cellId": "c", "content": "x"}],
+    "updateNotebookCell": [{**IPYNB, "cellId": "c", "content": "x"},
+                           {**IPYNB, "cellId": "c", "edits": [{"old_str": "x", "new_str": "y"}]}],
     "getNotebookCells": [{**IPYNB, "cellIds": ["c"]}], "getCellOutputs": [{**IPYNB, "cellId": "c", "offset": 1, "format": "html"}],
     "attachNotebook": [{**IPYNB, "active": True}], "detachNotebook": [IPYNB],
     "selectNotebookCells": [{**IPYNB, "cellIds": ["c"], "active": "c"}], "getNotebookContext": [IPYNB],
-    "createNotebook": [{"notebook": "made.ipynb", **KERNEL}], "deleteNotebookCells": [{**IPYNB, "cellIds": ["c"]}],
+    "createNotebook": [{"notebook": "made.ipynb", **KERNEL, "cells": [{"type": "raw", "content": "x"}], "run": False}], "deleteNotebookCells": [{**IPYNB, "cellIds": ["c"]}],
     "moveNotebookCell": [{**IPYNB, "cellId": "c", "index": 1}], "clearCellOutputs": [{**IPYNB, "cellIds": ["c"]}, IPYNB],
     "getNotebookRun": [{"run": "none"}], "interruptKernel": [IPYNB], "restartKernel": [IPYNB], "listKernels": [{}],
+    "listNotebooks": [{"path": ".", "limit": 5}],
     "opennotes_search": [{"query": "text", "fuzzy": True}, {"filters": {"and": ["data.tag=a"]}}, {"sql": "SELECT * FROM read_markdown('**/*.md')"}],
     "opennotes_list": [{"pattern": "*.md", "sortBy": "path", "sortOrder": "asc", "limit": 5, "offset": 0}],
     "opennotes_get": [{"path": "odd.md"}, {"path": "odd.md", "section": "Part"}, {"path": "odd.md", "startLine": 2, "maxLines": 2}],
@@ -72,6 +74,7 @@ CALLS = {
                        {"path": "odd.md", "operation": "append", "section": "Part", "content": "x"},
                        {"path": "odd.md", "operation": "str_replace", "oldStr": "text", "newStr": "text"},
                        {"path": "odd.md", "operation": "undo"}],
+    "opennotes_move": [{"path": "odd.md", "to": "sub/moved.md"}, {"path": "sub", "to": "other"}], "opennotes_delete": [{"path": "odd.md"}],
     "opennotes_daily": [{"date": "2026-01-02", "content": "x"}, {"date": "2026-01-02", "content": "x", "section": "Part"}],
     "opennotes_views": [{"view": "kanban", "params": {"status": "open"}}],
     "opennotes_links": [{"path": "odd.md", "kind": "backlinks"}, {"path": "odd.md"}], "opennotes_tags": [{"prefix": "a"}], "opennotes_notebooks": [{}],
@@ -89,6 +92,7 @@ CALLS = {
     "memory_log": [{"content": "text", "source": "s", "tags": ["a"], "score": 0.5}], "memory_recall": [{"query": "text", "tags": ["a"], "since": "1d"}],
     "memory_delete": [{"id": "none"}],
     "memory_timeline": [{"date": "2026-01-02", "limit": 5, "offset": 1}], "memory_summary": [{"text": "x", "mode": "append"}, {}],
+    "search": [{"query": "text", "kinds": ["page", "cell"], "limit": 2, "cursor": "0"}, {"query": "text", "kinds": ["file"]}, {"query": "text"}],
     "checkpoint_snapshot": [{"label": "x"}], "checkpoint_list": [{"limit": 5}], "checkpoint_diff": [{"checkpoint_id": "{checkpoint}"}],
     "checkpoint_restore": [{"checkpoint_id": "{checkpoint}", "notebooks": False}], "checkpoint_delete": [{"checkpoint_id": "{checkpoint}"}],
 }

@@ -17,7 +17,7 @@ PINS = SOURCE / "tests" / "openapi"
 TOOLS = SOURCE / "build" / "openapi"
 BIN = TOOLS / "node" / "node_modules" / ".bin"
 SCHEMATHESIS = TOOLS / "venv" / "bin" / "schemathesis"
-PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook"
+PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook,search"
 SECONDS = 900
 # Chosen once, so that a run is like the run before it.
 SEED = 1
@@ -102,7 +102,7 @@ ASKED = [
     ("memory_log", {"content": "text"}), ("memory_timeline", {}), ("memory_recall", {"query": ""}), ("checkpoint_snapshot", {}),
     ("checkpoint_list", {}), ("notebook_create", {"collection": "pages", "title": "t", "content": "c"}), ("notebook_list", {}),
     ("notebook_read", {"collection": "pages", "notebook_id": "{made}"}), ("notebook_history", {"collection": "pages", "notebook_id": "{made}"}),
-    ("checkpoint_diff", {"checkpoint_id": "{kept}"}), ("opennotes_list", {}), ("opennotes_get", {"path": "note.md"}),
+    ("checkpoint_diff", {"checkpoint_id": "{kept}"}), ("search", {"query": "text"}), ("opennotes_list", {}), ("opennotes_get", {"path": "note.md"}),
 ]
 
 

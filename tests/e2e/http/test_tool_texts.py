@@ -20,7 +20,8 @@ NOTES = "opennotes_"
 FORMS = ("mcp", "openai", "openai-responses", "anthropic", "gemini")
 KINDS = {
     "notebook": "named text notebooks", "notebook_": "agents' notebook", "memory_": "agents' shared memory",
-    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "": "Jupyter notebook"}
+    "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "search": "everything",
+    "": "Jupyter notebook"}
 
 
 @pytest.fixture
@@ -118,15 +119,15 @@ def definitions(node):
                 yield from definitions(node.get(name))
 
 
-def lists(running):
-    """Every list of tools, by the way that gives it."""
+def lists(running, before):
+    """Every list of tools, by the way that gives it; those of sessions after these calls."""
     for form in FORMS:
         yield f"REST {form}", tools_of(running, form)
         printed = notegate("tools", "--format", form, "--data-dir", running.data_dir)
         assert printed.returncode == 0, printed.stderr
         yield f"command {form}", json.loads(printed.stdout)
     for version in (HANDSHAKE, "2025-06-18", MODERN):
-        yield f"MCP {version}", mcp(running, version, "tools/list")
+        yield f"MCP {version}", mcp(running, version, "tools/list", before)
 
 
 def test_no_vendor_refuses_a_list(served, folder):
@@ -137,7 +138,7 @@ def test_no_vendor_refuses_a_list(served, folder):
     assert served.call("createNotebook", {"notebook": str(folder / "a.ipynb")}).status_code == 200
     assert served.call("attachNotebook", {"notebook": str(folder / "a.ipynb")}).status_code == 200
     faults = []
-    for way, told in lists(served):
+    for way, told in lists(served, [("attachNotebook", {"notebook": str(folder / "a.ipynb")})]):
         found = list(definitions(told))
         assert {tool["name"] for tool in found} >= before | {"runNotebookCells", NOTES + "search"}, way
         for tool in found:
@@ -171,7 +172,8 @@ def test_what_no_schema_says_the_tool_says(served, folder):
 EVERY_TOOL = {
     "notebook", "fileEditor", "runNotebookCells", "addNotebookCell", "updateNotebookCell", "getNotebookCells", "getCellOutputs",
     "attachNotebook", "detachNotebook", "selectNotebookCells", "getNotebookContext", "createNotebook", "deleteNotebookCells",
-    "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels"}
+    "moveNotebookCell", "clearCellOutputs", "getNotebookRun", "interruptKernel", "restartKernel", "listKernels",
+    "listNotebooks", "search"}
 EVERY_TOOL |= {NOTES + name for name in ("search", "list", "get", "create", "edit", "daily", "views", "links", "tags", "notebooks")}
 EVERY_TOOL |= {"notebook_" + name for name in ("create", "read", "update", "search", "list", "delete", "history", "diff", "restore")}
 EVERY_TOOL |= {"memory_" + name for name in ("log", "delete", "recall", "timeline", "summary")}
@@ -195,10 +197,11 @@ FAILURES = [
     (NOTES + "edit", {"path": "note.md", "operation": "undo"}), (NOTES + "daily", {"section": "none"}),
     (NOTES + "search", {"sql": "SELECT md_extract_sections(content) FROM read_markdown('**/*.md')"}), (NOTES + "views", {"view": "none"}),
     ("fileEditor", {"command": "view", "path": "none"}), ("fileEditor", {"command": "undo_edit", "path": "{files}/note.md"}),
+    ("search", {"query": "x", "kinds": ["none"]}), ("search", {"query": "x", "cursor": "none"}),
     ("notebook", {"mode": "read", "name": "none"}), ("notbook", {}), ("notebook_lst", {}),
 ]
 CALLERS = {"all": {}, "ask": {"X-Notegate-Mode": "ask"}, "edit": {"X-Notegate-Mode": "edit"}}
-CALLERS |= {plugin: {"plugins": plugin} for plugin in ("notebook", "file_editor", "cells", "opennotes", "agent_notebook")}
+CALLERS |= {plugin: {"plugins": plugin} for plugin in ("notebook", "file_editor", "cells", "opennotes", "agent_notebook", "search")}
 
 
 @pytest.mark.parametrize("caller", CALLERS)
@@ -238,8 +241,8 @@ def test_no_error_names_what_the_caller_does_not_have(tmp_path, caller):
     assert running.stop() == 0
 
 
-def mcp(running, version, method):
-    """The result of one request, in a session where the version has sessions."""
+def mcp(running, version, method, before=()):
+    """The result of one request, in a session where the version has sessions, and after these calls of tools there."""
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": version}
     about = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
     params = {"_meta": about} if version == MODERN else {}
@@ -253,6 +256,10 @@ def mcp(running, version, method):
         headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
         if method == "initialize":
             return opened.json()["result"]
+        for number, (tool, arguments) in enumerate(before):
+            called = running.client.post("/mcp", headers=headers, json={
+                "jsonrpc": "2.0", "id": f"before{number}", "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+            assert called.status_code == 200 and not called.json()["result"].get("isError"), called.text
     answer = running.client.post("/mcp", headers=headers, json={
         "jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     assert answer.status_code == 200, answer.text
@@ -271,7 +278,7 @@ def test_without_notes_no_tool_for_them_is_listed(served, folder, version):
     assert "`opennotes.notebooks`" in refused.json()["hint"]
     (folder / "notes" / ".opennotes.json").write_text("{}")
     assert served.call(NOTES + "list", {}).status_code == 200
-    assert len([tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]) == 10
+    assert len([tool for tool in mcp(served, version, "tools/list")["tools"] if NOTES in tool["name"]]) == 12
     assert "/note/" in str(mcp(served, version, "resources/templates/list"))
 
 
@@ -389,7 +396,7 @@ def test_a_pipe_has_a_tool_a_line(tmp_path):
 def test_notes_that_are_registered_are_listed_alone(tmp_path):
     (tmp_path / "notes").mkdir()
     done = notegate("tools", "--data-dir", begun(tmp_path / "data"), "--set", f"opennotes.notebooks={tmp_path / 'notes'}")
-    assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 10
+    assert sum(tool["name"].startswith(NOTES) for tool in json.loads(done.stdout)["tools"]) == 12
 
 
 def test_the_arguments_of_one_tool(tmp_path):

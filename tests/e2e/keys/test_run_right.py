@@ -33,13 +33,20 @@ def mcp_code(answer):
     return result["_meta"]["notegate/error"]["code"] if result.get("isError") else "ok"
 
 
+def attached_list(team, headers):
+    """The list of a session that has attached the notebook."""
+    session = Handshake(team, headers)
+    session.post("tools/call", {"name": "attachNotebook", "arguments": NAMED})
+    return session.listed()
+
+
 @pytest.mark.parametrize("name", ["plain", "admin"])
 def test_without_the_right_nothing_that_runs_is_listed_or_runs(team, name):
     key = team.keys[name]
     headers = bearer(key)
     assert team.call("attachNotebook", NAMED, headers).status_code == 200
     lists = [{tool["name"] for tool in team.client.get("/v1/tools", headers=headers).json()["tools"]},
-             Handshake(team, headers).listed(),
+             attached_list(team, headers),
              {tool["name"] for tool in modern(team, "tools/list", headers)["result"]["tools"]},
              {path.rsplit("/", 1)[1] for path in team.client.get("/openapi.json", headers=headers).json()["paths"]}]
     for listed in lists:
@@ -61,7 +68,7 @@ def test_with_the_right_cells_run(team):
     headers = bearer(team.keys["runs"])
     assert team.call("attachNotebook", NAMED, headers).status_code == 200
     assert set(RUNS) <= {tool["name"] for tool in team.client.get("/v1/tools", headers=headers).json()["tools"]}
-    assert set(RUNS) <= Handshake(team, headers).listed()
+    assert set(RUNS) <= attached_list(team, headers)
     answer = team.call("runNotebookCells", {**NAMED, "cellIds": ["c"]}, headers)
     assert answer.status_code == 200 and "42" in answer.json()["result"], answer.text
     assert team.call("restartKernel", NAMED, headers).status_code == 200

@@ -88,7 +88,7 @@ def instructions(gateway, headers):
 
 
 def quoted(path):
-    return json.dumps(str(path))
+    return json.dumps(str(path), ensure_ascii=False)
 
 
 # ---- over REST ----
@@ -152,7 +152,7 @@ def test_a_key_for_some_tools_reaches_what_they_reach(place):
     assert "Roots of files" not in text and "Folders of notes" not in text
     assert "tools" not in place.me("reader")
     me = place.me("cells")
-    assert me["roots"] == [str(place.roots["shared"])] and me["notes"] == [] and me["kinds"] == []
+    assert me["roots"] == [str(place.roots["shared"])] and me["notes"] == [] and [kind["kind"] for kind in me["kinds"]] == ["cell"]
 
 
 def test_a_named_space_is_the_default(place):
@@ -240,10 +240,10 @@ def test_a_guide_with_a_notebook_ends_with_its_text(place):
 
 
 def test_many_spaces_roots_and_notes_are_cut_at_a_whole_item(tmp_path):
-    spaces = [f"space-{i:02}-{'s' * 40}" for i in range(40)]
+    spaces = [f"space-{i:02}-{'s' * 55}" for i in range(50)]
     folders = []
     for i in range(40):
-        folders.append(tmp_path / f"f{i:02}-{'p' * 60}")
+        folders.append(tmp_path / f"f{i:02}-{'ö' * 30}")
         folders[-1].mkdir()
     long = tmp_path / ("l" * 250) / ("m" * 250)
     long.mkdir(parents=True)
@@ -253,10 +253,10 @@ def test_many_spaces_roots_and_notes_are_cut_at_a_whole_item(tmp_path):
     many = add(gateway.data_dir, "a" * 64, *[word for space in spaces for word in ("--space", space)])
     one = add(gateway.data_dir, "one", "--space", "long")
     me = gateway.client.get("/v1/me", headers=bearer(many)).json()
-    assert len(me["spaces"]) == 40 and len(me["roots"]) == 20 and len(me["notes"]) == 20
+    assert len(me["spaces"]) == 50 and len(me["roots"]) == 20 and len(me["notes"]) == 20
     text = instructions(gateway, bearer(many))
     listed = re.search(r"^Spaces, the default first: (.*) and (\d+) more\.$", text, re.M)
-    assert listed.group(1).split(", ") == me["spaces"][:40 - int(listed.group(2))]
+    assert listed.group(1).split(", ") == me["spaces"][:50 - int(listed.group(2))]
     listed = re.search(r"^Roots of files: (.*) and (\d+) more\.$", text, re.M)
     assert listed.group(1).split(", ") == [quoted(path) for path in me["roots"][:20 - int(listed.group(2))]]
     listed = re.search(r"^Folders of notes: (.*) and (\d+) more\.$", text, re.M)

@@ -136,7 +136,7 @@ def stuck(gateway):
     answer = gateway.call("bad_blocks", {"until": str(gateway.data_dir / "go")}, {"X-Notegate-Agent": "ada"})
     assert answer.status_code == 504 and answer.json()["code"] == "TIMEOUT"
     eventually(lambda: f"{STUCK} 1" in gateway.client.get("/metrics").text, what="a stuck call")
-    line, = [line for line in logged(gateway, "call") if line["level"] == "error"]
+    line, = eventually(lambda: [line for line in logged(gateway, "call") if line["level"] == "error"], what="a line about it")
     assert "bad_blocks (plugin bad_plugin) of ada has not ended" in line["message"]
 
 

@@ -380,7 +380,7 @@ def test_damage_in_the_middle(tmp_path):
         return
     with serving(data) as gateway:
         for number in range(30):
-            answer = gateway.call("notebook", {"mode": "read", "name": f"n{number}"})
+            answer = gateway.call("notebook?raw=true", {"mode": "read", "name": f"n{number}"})
             if answer.status_code == 200:
                 lines = answer.json()["result"].split("\n")
                 assert len(lines) == 3000 and all(line.startswith(f"{number} ") for line in lines)

@@ -53,13 +53,13 @@ def test_limits_hold_at_once_or_are_said_to_need_a_restart(configured):
     report = made.gateway
     changes = made.reload(limits__body=100, limits__depth=5, limits__queue=7, limits__connections=50,
                           limits__streams=3, limits__buffered="1MiB", limits__result="2MiB",
-                          limits__call_timeout="9s", limits__workers=3, limits__stream_backlog=99,
+                          limits__call_timeout="9s", limits__workers=3, limits__stream_backlog=99, tools__max_answer="8KiB",
                           mcp__session_timeout="5min", history__keep="1d", journal__keep="9d", shutdown_timeout="3s", shutdown_delay="1s",
                           auth="on")
     holds = {key for key, change in changes.items() if change["holds"]}
     assert holds == {"limits.body", "limits.depth", "limits.queue", "limits.connections", "limits.streams",
                      "limits.buffered", "limits.result", "limits.call_timeout", "mcp.session_timeout", "history.keep",
-                     "journal.keep",
+                     "journal.keep", "tools.max_answer",
                      "shutdown_timeout", "shutdown_delay"}
     assert set(changes) - holds == {"limits.workers", "limits.stream_backlog", "auth"}
     assert all("restart" in changes[key]["message"] for key in set(changes) - holds)

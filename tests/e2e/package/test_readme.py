@@ -186,6 +186,12 @@ def check_search(place, block):
         assert shown == f"{place.home}/project/main.c:1: int main(void)\n1 matches in 1 files\n", shown
 
 
+def check_everything(place, block):
+    place.shell("notegate call notebook mode=create name=lights newStr='the harbour lights'")
+    first, second = (json.loads(place.shell(line)) for line in block.strip().splitlines())
+    assert first["hits"][0]["title"] == "lights" and second["hits"] == []
+
+
 def check_check(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
     assert "ok     documents: answers" in shown
@@ -248,7 +254,7 @@ def check_notes(place, block):
     folder.mkdir()
     more = {"NOTEGATE_DATA_DIR": str(place.home / "notes data"), "NOTEGATE_OPENNOTES_NOTEBOOKS": str(folder)}
     answers = [json.loads(line) for line in place.shell(block, **more).splitlines()]
-    assert len(answers) == 10
+    assert len(answers) == 11
     swarm = "plans/drone-swarm.md"
     assert answers[0]["created"]["path"] == swarm and answers[1]["created"]["path"] == "people/ada.md"
     assert [note["path"] for note in answers[2]["results"]] == [swarm]
@@ -261,7 +267,7 @@ def check_notes(place, block):
 
 
 def check_cells(place, block):
-    made, attached, added, rest = place.shell(block).split("\n", 3)
+    made, _, attached, _, added, rest = place.shell(block).split("\n", 5)
     assert made.startswith("Created the notebook ") and attached.endswith("it is active")
     assert added.startswith("Successfully added markdown cell at index 0")
     assert "Retrieved all 2 cell(s)" in rest and "# Plots" in rest and '"cellCount":2' in rest
@@ -304,6 +310,7 @@ CHECKS = {
     "notegate serve": check_serve,
     "notegate call fileEditor command=create": check_files,
     "notegate call fileEditor command=search": check_search,
+    "notegate call search": check_everything,
     "notegate check\n": check_check,
     "notegate check --set": check_difference,
     "notegate tools": check_operating,
@@ -447,7 +454,7 @@ def flat(tree, prefix=""):
 def test_the_sample_has_every_key_with_its_default(place):
     text = (SOURCE / "packaging" / "notegate.yaml").read_text()
     given = dict(flat(yaml.safe_load("".join(re.findall(r"^#((?:  )?[a-z_.]+:(?: .*)?\n)", text, re.M)))))
-    plugins = "agent_notebook,cells,file_editor,notebook,opennotes"
+    plugins = "agent_notebook,cells,file_editor,notebook,opennotes,search"
     shown = place.shell("notegate check --help-config", NOTEGATE_PLUGINS=plugins)
     keys = dict(re.findall(r"^([a-z_.]+) = .*\n.*\n    Type: .*? Default: (.*?)\. Environment: ", shown, re.M))
     assert {"listen", "tls.key", "log.audit", "notebook.max_size"} <= set(keys)

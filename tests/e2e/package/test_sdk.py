@@ -168,3 +168,22 @@ def test_a_list_of_resources_from_a_query(build, tmp_path):
     read = answer_of(session.post("resources/read", {"uri": found[7]["uri"]}))["result"]
     assert json.loads(read["contents"][0]["text"]) == {"term": "t007", "meaning": "number 7"}
     assert running.stop() == 0
+
+
+def test_its_kind_is_searched_by_the_tool_search(build, tmp_path):
+    """Without more work than its `find`, over REST and MCP, and each hit can be read."""
+    running = Gateway(tmp_path / "data", sets=[f"plugins=search,{build('glossary')}"])
+    running.call("glossary_set", {"term": "Gateway", "meaning": "A program that others call through it."})
+    running.call("glossary_set", {"term": "call", "meaning": "What goes through a gateway."})
+    running.call("glossary_set", {"term": "other", "meaning": "Nothing of that."})
+    found = running.call("search", {"query": "gateway"}).json()["result"]
+    assert [(hit["kind"], hit["title"]) for hit in found["hits"]] == [("term", "call")]
+    assert (found["total"], found["complete"]) == (1, True) and "gateway" in found["hits"][0]["excerpt"]
+    session = Mcp(running)
+    same = session.call("search", {"query": "gateway", "kinds": ["term"]})["structuredContent"]
+    assert same["hits"] == found["hits"]
+    read = answer_of(session.post("resources/read", {"uri": found["hits"][0]["uri"]}))["result"]
+    assert json.loads(read["contents"][0]["text"])["term"] == "call"
+    refused = running.call("search", {"query": "gateway", "kinds": ["terms"]})
+    assert refused.status_code == 400 and '"terms"' in refused.json()["message"]
+    assert running.stop() == 0

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 
+import httpx
 import pytest
 from conftest import SOURCE, Gateway, eventually
 from preload_support import FAST, fast_clock
@@ -64,6 +65,19 @@ def bad_kernel(folder, name, *words, **more):
     write_spec(folder, name, [PYTHON, str(BAD_KERNEL), "{connection_file}", *words], **more)
 
 
+LINE = "\nNotebook: "
+
+
+def plain(answer):
+    """The answer without the line that names its notebook, which must say what `_meta` says."""
+    whole = answer.json()
+    for member in ("result", "message"):
+        if isinstance(whole.get(member), str) and LINE in whole[member]:
+            whole[member], path = whole[member].rsplit(LINE, 1)
+            assert whole["_meta"]["notegate/notebook"] == path
+    return httpx.Response(answer.status_code, json=whole)
+
+
 class Book:
     """A notebook of a gateway and what a test does with it."""
 
@@ -89,8 +103,8 @@ class Book:
         return other
 
     def call(self, tool, **arguments):
-        return self.gateway.client.post(f"/v1/tools/{tool}", json={"notebook": str(self.path), **arguments},
-                                        headers=self.headers, timeout=RUN_SECONDS)
+        return plain(self.gateway.client.post(f"/v1/tools/{tool}", json={"notebook": str(self.path), **arguments},
+                                              headers=self.headers, timeout=RUN_SECONDS))
 
     def run(self, *cells, **more):
         """The answer's text; it must be a success."""
@@ -110,8 +124,8 @@ class Book:
         return text.split("Run: ")[1].split()[0]
 
     def look(self, handle):
-        return self.gateway.client.post("/v1/tools/getNotebookRun", json={"run": handle}, headers=self.headers,
-                                        timeout=RUN_SECONDS)
+        return plain(self.gateway.client.post("/v1/tools/getNotebookRun", json={"run": handle}, headers=self.headers,
+                                              timeout=RUN_SECONDS))
 
     def is_running(self, handle, cell):
         return f"Cell {cell}: running" in self.look(handle).text

@@ -5,6 +5,7 @@ import json
 
 import httpx
 import pytest
+from cells_support import plain
 from conftest import Gateway
 
 SETS = ("plugins=cells",)
@@ -40,7 +41,7 @@ def who(agent, mode="agent", **more):
 def ok(gateway, tool, arguments=None, headers=None):
     answer = gateway.call(tool, arguments, headers)
     assert answer.status_code == 200, answer.text
-    return answer.json()["result"]
+    return plain(answer).json()["result"]
 
 
 def refused(gateway, tool, arguments, code, headers=None):

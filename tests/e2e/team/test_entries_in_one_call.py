@@ -3,6 +3,7 @@
 documents and the journal in sqlite, in MongoDB and Redis, and in MongoDB alone."""
 
 import contextlib
+import re
 
 import httpx
 import pytest
@@ -219,6 +220,43 @@ def test_a_memory_is_deleted(ann):
     for memory in (gone, "never", ""):
         assert "memory_recall" in ann.fails("NOT_FOUND", "memory_delete", id=memory)["hint"]
     ann.also(space=ann.space + "b").fails("NOT_FOUND", "memory_delete", id=kept)
+
+
+def spoken(ann, **arguments):
+    """The words of the lines of memory_context, by agent, and its whole text."""
+    face = Agent(ann.gateway, MODERN, ann.space)
+    answer = face.post("prompts/get", {"name": "memory_context", "arguments": arguments}).json()["result"]
+    text = answer["messages"][0]["content"]["text"]
+    told = {}
+    for agent, words in re.findall(r"^- \S+ (\S+) \(thought\): (.*)$", text, re.M):
+        told.setdefault(agent, []).append(words)
+    return told, text
+
+
+def test_no_agent_fills_the_context_while_others_write(ann):
+    ben, cleo = ann.also(name="ben"), ann.also(name="cleo")
+    ben.memory_log(content="ben 0")
+    for i in range(3):
+        cleo.memory_log(content=f"cleo {i}")
+    for i in range(25):
+        ann.memory_log(content=f"ann {i}")
+    complete(ann, "memory_timeline")
+    told, text = spoken(ann)
+    assert told == {"ben": ["ben 0"], "cleo": ["cleo 0", "cleo 1", "cleo 2"], "ann": [f"ann {i}" for i in range(19, 25)]}
+    assert "Of each agent at most 6; memory_timeline has the others." in text
+    assert [words for words in re.findall(r": (\S+ \d+)$", text, re.M)][:2] == ["ben 0", "cleo 0"]
+    told, text = spoken(ann, limit="6")
+    assert told == {"ben": ["ben 0"], "cleo": ["cleo 1", "cleo 2"], "ann": ["ann 23", "ann 24"]}
+    assert {agent: len(words) for agent, words in spoken(ann, limit="2")[0].items()} == {"ann": 1, "cleo": 1}
+    # An agent that is asked for, or that is alone, has all lines.
+    told, text = spoken(ann, agent="ann")
+    assert told == {"ann": [f"ann {i}" for i in range(5, 25)]} and "at most" not in text
+    alone = ann.also(space=ann.space + "b")
+    for i in range(22):
+        alone.memory_log(content=f"alone {i}")
+    complete(alone, "memory_timeline")
+    told, text = spoken(alone)
+    assert told == {"ann": [f"alone {i}" for i in range(2, 22)]} and "at most" not in text
 
 
 def test_a_deletion_is_an_event(ann):

@@ -253,6 +253,41 @@ static int glossary_resource_read(void *self, struct ng_call *call, struct ng_st
     return ng_reply(call, doc->json);
 }
 
+/* ---- searches of all kinds ---- */
+
+static int glossary_found(void *user, const struct ng_doc *row)
+{
+    struct ng_find *find = user;
+    const struct ng_hit hit = {
+        .size = sizeof(hit),
+        .id = row->key.id,
+        .agent = row->author,
+        .excerpt = row->snippet,
+        .updated_ms = row->updated_ms,
+    };
+    return find->hit(find->user, &hit);
+}
+
+static int glossary_resource_find(void *self, struct ng_call *call, struct ng_str space,
+                                  struct ng_find *find)
+{
+    (void)self;
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(GLOSSARY_COLLECTION),
+        .space = space,
+        .limit = find->limit,
+        .want_total = true,
+    };
+    struct ng_search search = {
+        .size = sizeof(search),
+        .query = &query,
+        .text = find->text,
+        .snippet_chars = 80,
+    };
+    return call->host->search(call, &search, glossary_found, find, &find->total, NULL);
+}
+
 static const struct ng_resources glossary_resources[] = {
     {
         .kind = "term",
@@ -262,6 +297,7 @@ static const struct ng_resources glossary_resources[] = {
         .collection = GLOSSARY_COLLECTION,
         .list = glossary_resource_list,
         .read = glossary_resource_read,
+        .find = glossary_resource_find,
     },
 };
 

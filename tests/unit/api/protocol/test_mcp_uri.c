@@ -134,8 +134,8 @@ static void printing_and_parsing_agree(void **state)
         struct buf out;
         struct mcp_uri uri;
         const char *why = NULL;
-        buf_init(&out, MCP_URI_MAX);
-        assert_int_equal(mcp_uri_print(&out, ng_str_of("~b@c"), ng_str_of("note"), ids[i]),
+        buf_init(&out, RESOURCE_URI_MAX);
+        assert_int_equal(resource_uri_print(&out, ng_str_of("~b@c"), ng_str_of("note"), ids[i]),
                          NG_OK);
         assert_int_equal(mcp_uri_parse(&arena, buf_str(&out), &uri, &why), NG_OK);
         assert_true(str_is(uri.space, "~b@c"));
@@ -223,8 +223,9 @@ static void the_longest_names_fit(void **state)
     (void)state;
     memset(id, ' ', NG_ID_MAX);
     cursor.id = str_make(id, NG_ID_MAX);
-    buf_init(&out, MCP_URI_MAX);
-    assert_int_equal(mcp_uri_print(&out, ng_str_of("s"), ng_str_of("k"), cursor.id), NG_OK);
+    buf_init(&out, RESOURCE_URI_MAX);
+    assert_int_equal(resource_uri_print(&out, ng_str_of("s"), ng_str_of("k"), cursor.id),
+                     NG_OK);
     assert_int_equal(mcp_uri_parse(&arena, buf_str(&out), &uri, &why), NG_OK);
     buf_done(&out);
     buf_init(&out, MCP_CURSOR_MAX);

@@ -18,9 +18,13 @@ struct fixture fixture;
 
 int set_up(void **state)
 {
-    static const char *const sets[] = {"limits.body=64KiB", "limits.result=256KiB",
-                                       "limits.workers=8",  "limits.buffered=1MiB",
-                                       "limits.queue=4096", NULL};
+    static const char *const sets[] = {"limits.body=64KiB",
+                                       "limits.result=256KiB",
+                                       "limits.workers=8",
+                                       "limits.buffered=1MiB",
+                                       "limits.queue=4096",
+                                       "tools.max_answer=1MiB",
+                                       NULL};
     (void)state;
     memset(&fixture, 0, sizeof(fixture));
     fixture.gateway = test_gateway_open(sets);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "core/archive/archive.h"
+#include "core/archive/files_pack.h"
 #include "core/base/str.h"
-#include "core/files/files_pack.h"
 
 #define TEXT_MAX ((size_t)1024 * 1024)
 

@@ -161,6 +161,52 @@ static void test_answers_of_changes(void **state)
     harness_close(&harness);
 }
 
+/* Texts over tools.max_answer are cut, of any plugin; `raw` ones and objects are not. */
+static void test_answers_fit(void **state)
+{
+    static const char *const sets[] = {"plugins=", "documents=memory", "tools.max_answer=4KiB",
+                                       NULL};
+    struct harness harness;
+    struct job job;
+    (void)state;
+    open_probe(&harness, sets);
+    job_new(&harness, &job, "a", "d_big", "{\"bytes\":4096}");
+    job_start(&job);
+    assert_int_equal(job_wait(&job)->text.len, 4096);
+    job_expect(&job, "ok");
+    job_new(&harness, &job, "a", "d_big", "{\"bytes\":4097}");
+    job_start(&job);
+    const struct result *result = job_wait(&job);
+    assert_true(result->text.len <= 4096);
+    assert_true(str_ends(result->text, "\n[cut inside this line, after 3936 of 4097 bytes "
+                                       "(tools.max_answer); ask for a part]"));
+    job_expect(&job, "ok");
+    job_new(&harness, &job, "a", "d_big", "{\"bytes\":4097}")->options |= CALL_RAW_ANSWER;
+    job_start(&job);
+    assert_int_equal(job_wait(&job)->text.len, 4097);
+    job_expect(&job, "ok");
+    /* A call that changed something succeeds: only its text is cut. */
+    job_new(&harness, &job, "a", "d_grow", "{\"bytes\":9000}");
+    job_start(&job);
+    assert_true(job_wait(&job)->text.len <= 4096);
+    job_expect(&job, "ok");
+    job_new(&harness, &job, "a", "d_grow", "{\"bytes\":9000,\"kind\":\"part\"}");
+    job_start(&job);
+    assert_non_null(job_wait(&job)->parts); /* an image is no text */
+    job_expect(&job, "ok");
+    job_new(&harness, &job, "a", "d_grow_object", "{\"bytes\":9000}");
+    job_start(&job);
+    result = job_wait(&job);
+    assert_true(result->is_json && result->text.len <= 4096);
+    job_expect(&job, "ok");
+    job_new(&harness, &job, "a", "d_grow_object", "{\"bytes\":9000}")->options |=
+        CALL_RAW_ANSWER;
+    job_start(&job);
+    assert_true(job_wait(&job)->text.len > 9000);
+    job_expect(&job, "ok");
+    harness_close(&harness);
+}
+
 static void test_asking(void **state)
 {
     struct harness harness;
@@ -288,10 +334,11 @@ static void test_start_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_answers),  cmocka_unit_test(test_answers_of_changes),
-        cmocka_unit_test(test_asking),   cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_stopping), cmocka_unit_test(test_start_writes),
+        cmocka_unit_test(test_ways),         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_answers),      cmocka_unit_test(test_answers_of_changes),
+        cmocka_unit_test(test_answers_fit),  cmocka_unit_test(test_asking),
+        cmocka_unit_test(test_repeats),      cmocka_unit_test(test_stopping),
+        cmocka_unit_test(test_start_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

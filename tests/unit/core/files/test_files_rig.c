@@ -15,6 +15,7 @@
 #include "core/config/config.h"
 #include "core/files/files_state.h"
 #include "core/gateway/gateway_open.h"
+#include "core/module/registry.h"
 #include "core/store/idempotency.h"
 
 const char *const sets[] = {"plugins=file_editor", NULL};
@@ -155,6 +156,129 @@ struct call *keyed_call(struct harness *harness)
         NG_OK);
     assert_int_equal(idempotency_begin(call), IDEMPOTENCY_RUN);
     return call;
+}
+
+/* ---- moves with groups */
+
+struct replace {
+    struct ng_str find, put;
+    const char *meddle; /* NULL: no more */
+};
+
+static void meddle_with(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "other\n", 6), 6);
+    (void)close(fd);
+}
+
+/* Replaces the first `find`. */
+static int replace_fn(struct ng_call *call, const struct ng_file *present,
+                      struct ng_draft *next, void *user)
+{
+    struct replace *replace = user;
+    if (replace->meddle != NULL) {
+        meddle_with(replace->meddle);
+        replace->meddle = NULL;
+    }
+    const char *at =
+        memmem(present->data.data, present->data.len, replace->find.data, replace->find.len);
+    if (at == NULL) {
+        return NG_OK;
+    }
+    return call->host->draft_splice(next, (uint64_t)(at - present->data.data),
+                                    replace->find.len, replace->put);
+}
+
+static int moved_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                    void *user)
+{
+    (void)next;
+    (void)user;
+    return ng_reply(call, present->path);
+}
+
+static int run_group_move(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    const struct ng_value *edit = call->host->json_get(call->args, "edits");
+    struct replace *replace = ng_alloc(call, sizeof(*replace));
+    struct ng_file_edit *edits = ng_alloc(call, NG_FILE_GROUP_MAX * sizeof(*edits));
+    struct ng_file_transfer transfer = {
+        .size = sizeof(transfer),
+        .from = ng_arg_text(call, "from"),
+        .to = ng_arg_text(call, "to"),
+        .replied = moved_fn,
+        .edits = edits,
+        .folder = true,
+    };
+    if (replace == NULL || edits == NULL) {
+        return NG_EINTERNAL;
+    }
+    struct ng_str meddle = ng_arg_text(call, "meddle");
+    *replace = (struct replace){ng_arg_text(call, "find"), ng_arg_text(call, "put"), NULL};
+    if (meddle.len > 0) {
+        replace->meddle = call->host->format(call, "%.*s", (int)meddle.len, meddle.data).data;
+    }
+    for (edit = edit != NULL ? edit->first : NULL; edit != NULL; edit = edit->next) {
+        edits[transfer.edit_count++] = (struct ng_file_edit){
+            .size = sizeof(*edits),
+            .path = edit->text,
+            .fn = replace_fn,
+            .user = replace,
+        };
+    }
+    return call->host->file_transfer(call, &transfer);
+}
+
+static int undone_fn(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
+                     struct ng_str former, void *user)
+{
+    (void)now;
+    (void)user;
+    return ng_reply(call, kind == NG_UNDO_MOVE ? former : ng_str_of("edit"));
+}
+
+static int run_group_undo(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    const struct ng_file_undo undo = {
+        .size = sizeof(undo),
+        .path = ng_arg_text(call, "path"),
+        .replied = undone_fn,
+    };
+    return call->host->file_undo(call, &undo);
+}
+
+#define ANY "{\"type\":\"object\"}"
+
+static const struct ng_tool group_tools[] = {
+    {.name = "group_move", .summary = "s", .params = ANY, .run = run_group_move},
+    {.name = "group_undo", .summary = "s", .params = ANY, .run = run_group_undo},
+};
+
+static const struct ng_plugin group_plugin = {
+    .name = "group",
+    .version = "1",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = group_tools,
+    .tool_count = NG_COUNT(group_tools),
+};
+
+void add_group_tools(struct harness *harness)
+{
+    struct plugin *plugin = NULL;
+    struct buf error;
+    buf_init(&error, 4096);
+    if (registry_add(harness->gateway->registry, &group_plugin, NULL, &plugin, &error) !=
+        NG_OK) {
+        (void)fprintf(stderr, "%s\n", buf_cstr(&error));
+        abort();
+    }
+    buf_done(&error);
 }
 
 /* ---- other processes */

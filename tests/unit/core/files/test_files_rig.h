@@ -32,6 +32,11 @@ void edit_works(struct harness *harness, const char *args, const char *name);
 #define CREATE "\"command\":\"create\",\"file_text\":\"new\""
 #define UNDO "\"command\":\"undo_edit\""
 
+/* The tools of a plugin for moves with groups: `group_move` {from, to, edits: [path], find,
+ * put, meddle?} replaces `find` in the edited files; `group_undo` {path}. With `meddle` another
+ * program appends a line to that file while the first edit is made. */
+void add_group_tools(struct harness *harness);
+
 void close_gateway(struct harness *harness);
 /* As the harness does, in whatever process. */
 void open_gateway(struct harness *harness);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_files_steps.c - the process dies before every single step that a change of a file takes
- * on disk, sqlite's own among them: what is found afterwards is the state before or the one
- * after. */
+ * on disk, sqlite's own among them, or the disk refuses that step: what is found afterwards is
+ * the state before or the one after. */
 #include "test_files_rig.h"
 
 #include <dirent.h>
@@ -30,16 +30,24 @@ static atomic_int steps_left; /* 0: not counted */
 static atomic_bool apart;     /* f and g are as if on two file systems */
 static atomic_bool mounted;   /* f is as if a mount of its own */
 
+static atomic_bool refuses; /* the last step fails, and the process lives on */
+
 static bool is_last(void)
 {
     return atomic_load(&steps_left) > 0 && atomic_fetch_sub(&steps_left, 1) == 1;
 }
 
-static void step(void)
+/* True: the step is to fail. */
+static bool step(void)
 {
-    if (is_last()) {
+    if (!is_last()) {
+        return false;
+    }
+    if (!atomic_load(&refuses)) {
         (void)kill(getpid(), SIGKILL);
     }
+    errno = EIO;
+    return true;
 }
 
 static bool is_temp(const char *name)
@@ -52,7 +60,9 @@ static bool is_temp(const char *name)
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     if (atomic_load(&apart) && !is_temp(from) && !is_temp(to)) {
         errno = EXDEV;
         return -1;
@@ -66,43 +76,57 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
 
 int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
 }
 
 int unlinkat(int dir, const char *name, int flags)
 {
-    step();
+    if (!atomic_load(&refuses)) { /* else the temporary file stays, rightly */
+        (void)step();
+    }
     return (int)syscall(SYS_unlinkat, dir, name, flags);
 }
 
 int mkdirat(int dir, const char *name, mode_t mode)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return (int)syscall(SYS_mkdirat, dir, name, mode);
 }
 
 int fchmod(int fd, mode_t mode)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return (int)syscall(SYS_fchmod, fd, mode);
 }
 
 int fsync(int fd)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return (int)syscall(SYS_fsync, fd);
 }
 
 int fdatasync(int fd)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return (int)syscall(SYS_fdatasync, fd);
 }
 
 int ftruncate64(int fd, off64_t len)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return (int)syscall(SYS_ftruncate, fd, len);
 }
 
@@ -110,14 +134,20 @@ ssize_t write(int fd, const void *data, size_t len)
 {
     if (is_last()) { /* amid it */
         (void)syscall(SYS_write, fd, data, len / 2 / SECTOR * SECTOR);
-        (void)kill(getpid(), SIGKILL);
+        if (!atomic_load(&refuses)) {
+            (void)kill(getpid(), SIGKILL);
+        }
+        errno = EIO;
+        return -1;
     }
     return syscall(SYS_write, fd, data, len);
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 {
-    step();
+    if (step()) {
+        return -1;
+    }
     return syscall(SYS_pwrite64, fd, data, len, at);
 }
 
@@ -128,18 +158,20 @@ ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 
 struct state {
     const char *f, *g; /* contents, NULL: not there */
+    const char *h;     /* another file, which leads to f */
+    const char *i;     /* f, once its folder has moved to that of g */
 };
 
 /* Commands on the files f and g of one round; `on`: which of them. */
 struct command {
     char on;
-    const char *args; /* %s: the other one's path */
+    const char *args; /* %s: the other one's path; NULL and `on`: what moves, with its group */
 };
 
 struct scene {
     const char *name;
-    struct command before[2], change;
-    bool apart, mounted;
+    struct command before[3], change;
+    bool apart, mounted, refused;
     bool linked; /* f has a second name */
     struct state was, is;
     /* Result of an undo of the last change, from either state. */
@@ -161,6 +193,10 @@ struct scene {
 #define COPY "\"command\":\"copy\",\"destination\":\"%s\""
 #define MOVE "\"command\":\"move\",\"destination\":\"%s\""
 #define UNDO "\"command\":\"undo_edit\""
+#define DELETE "\"command\":\"delete\""
+#define CREATE_TWO "\"command\":\"create\",\"file_text\":\"two\\n\""
+/* `f` moves to `g`, or its folder `F` to `G`; "o" becomes "00" in f and h. */
+#define WITH_GROUP NULL
 #define NOTHING                                                                                \
     {                                                                                          \
         NULL, NULL                                                                             \
@@ -287,12 +323,129 @@ static const struct scene scenes[] = {
         .undone_was = {"one\n", NULL},
         .undone_is = NOTHING,
     },
+    {
+        .name = "removal",
+        .before = {{'f', CREATE_ONE}},
+        .change = {'f', DELETE},
+        .was = {"one\n", NULL},
+        .is = NOTHING,
+        .undone_was = NOTHING,
+    },
+    {
+        .name = "undo of a removal",
+        .before = {{'f', CREATE_ONE}, {'f', DELETE}},
+        .change = {'f', UNDO},
+        .was = NOTHING,
+        .is = {"one\n", NULL},
+        .undone_is = NOTHING,
+    },
+    {
+        .name = "move with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
+        .change = {'f', WITH_GROUP},
+        .was = {"one\n", NULL, "two\n", NULL},
+        .is = {NULL, "00ne\n", "tw00\n", NULL},
+        .undone_was = {NULL, NULL, "two\n", NULL},
+        .undone_is = {"one\n", NULL, "two\n", NULL},
+    },
+    {
+        .name = "undo of a move with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'f', WITH_GROUP}},
+        .change = {'g', UNDO},
+        .was = {NULL, "00ne\n", "tw00\n", NULL},
+        .is = {"one\n", NULL, "two\n", NULL},
+        .undone_was = {"one\n", NULL, "two\n", NULL},
+        .undone_is = {NULL, NULL, "two\n", NULL},
+    },
+    {
+        .name = "move of a folder with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
+        .change = {'F', WITH_GROUP},
+        .was = {"one\n", NULL, "two\n", NULL},
+        .is = {NULL, NULL, "tw00\n", "00ne\n"},
+        .undone_was = {NULL, NULL, "two\n", NULL},
+        .undone_is = {"one\n", NULL, "two\n", NULL},
+    },
+    {
+        .name = "undo of a move of a folder with its group",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'F', WITH_GROUP}},
+        .change = {'G', UNDO},
+        .was = {NULL, NULL, "tw00\n", "00ne\n"},
+        .is = {"one\n", NULL, "two\n", NULL},
+        .undone_was = {"one\n", NULL, "two\n", NULL},
+        .undone_is = {NULL, NULL, "two\n", NULL},
+    },
+    {
+        .name = "move with its group, refused",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
+        .change = {'f', WITH_GROUP},
+        .refused = true,
+        .was = {"one\n", NULL, "two\n", NULL},
+        .is = {NULL, "00ne\n", "tw00\n", NULL},
+        .undone_was = {NULL, NULL, "two\n", NULL},
+        .undone_is = {"one\n", NULL, "two\n", NULL},
+    },
+    {
+        .name = "undo of a move with its group, refused",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'f', WITH_GROUP}},
+        .change = {'g', UNDO},
+        .refused = true,
+        .was = {NULL, "00ne\n", "tw00\n", NULL},
+        .is = {"one\n", NULL, "two\n", NULL},
+        .undone_was = {"one\n", NULL, "two\n", NULL},
+        .undone_is = {NULL, NULL, "two\n", NULL},
+    },
+    {
+        .name = "move of a folder with its group, refused",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
+        .change = {'F', WITH_GROUP},
+        .refused = true,
+        .was = {"one\n", NULL, "two\n", NULL},
+        .is = {NULL, NULL, "tw00\n", "00ne\n"},
+        .undone_was = {NULL, NULL, "two\n", NULL},
+        .undone_is = {"one\n", NULL, "two\n", NULL},
+    },
+    {
+        .name = "undo of a move of a folder with its group, refused",
+        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'F', WITH_GROUP}},
+        .change = {'G', UNDO},
+        .refused = true,
+        .was = {NULL, NULL, "tw00\n", "00ne\n"},
+        .is = {"one\n", NULL, "two\n", NULL},
+        .undone_was = {"one\n", NULL, "two\n", NULL},
+        .undone_is = {NULL, NULL, "two\n", NULL},
+    },
 };
 
 /* f lies in folders that the change makes. */
 static void path_of(const struct harness *harness, int round, char which, char *ret)
 {
-    (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c/%c", harness->dir, round, which, which);
+    char folder = which == 'i' ? 'g' : which;
+    if (which == 'F' || which == 'G') {
+        (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c", harness->dir, round,
+                       which - 'F' + 'f');
+    } else {
+        (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c/%c", harness->dir, round, folder,
+                       which == 'i' ? 'f' : which);
+    }
+}
+
+static struct answer run_group(struct harness *harness, int round, char on)
+{
+    char from[PATH_SIZE];
+    char to[PATH_SIZE];
+    char f[PATH_SIZE];
+    char h[PATH_SIZE];
+    char args[5 * PATH_SIZE];
+    path_of(harness, round, on, from);
+    path_of(harness, round, on == 'f' ? 'g' : 'G', to);
+    path_of(harness, round, 'f', f);
+    path_of(harness, round, 'h', h);
+    (void)snprintf(args, sizeof(args),
+                   "{\"from\":\"%s\",\"to\":\"%s\",\"edits\":[\"%s\",\"%s\"],\"find\":\"o\","
+                   "\"put\":\"00\"}",
+                   from, to, f, h);
+    return harness_call(harness, "group_move", args);
 }
 
 static struct answer run(struct harness *harness, int round, const struct command *command)
@@ -301,6 +454,9 @@ static struct answer run(struct harness *harness, int round, const struct comman
     char other[PATH_SIZE];
     char members[2 * PATH_SIZE];
     char args[4 * PATH_SIZE];
+    if (command->args == NULL) {
+        return run_group(harness, round, command->on);
+    }
     path_of(harness, round, command->on, path);
     path_of(harness, round, command->on == 'f' ? 'g' : 'f', other);
     const char *hole = strstr(command->args, "%s");
@@ -331,14 +487,17 @@ static bool link_f(const struct harness *harness, int round)
 
 /* ---- one round */
 
+#define CHILD_REFUSED 5
+
 static void child(struct harness *harness, const struct scene *scene, int round, int steps,
                   int report)
 {
     open_gateway(harness);
+    add_group_tools(harness);
     atomic_store(&apart, scene->apart);
     atomic_store(&mounted, scene->mounted);
     for (size_t i = 0; i < NG_COUNT(scene->before); i++) {
-        if (scene->before[i].args != NULL) {
+        if (scene->before[i].on != 0) {
             struct answer answer = run(harness, round, &scene->before[i]);
             if (answer.rc != NG_OK) {
                 (void)fprintf(stderr, "%s: %s\n", scene->name, answer.message);
@@ -350,9 +509,18 @@ static void child(struct harness *harness, const struct scene *scene, int round,
     if (scene->linked && !link_f(harness, round)) {
         _exit(4);
     }
+    atomic_store(&refuses, scene->refused);
     atomic_store(&steps_left, steps);
     struct answer answer = run(harness, round, &scene->change);
-    _exit(answer.rc == NG_OK && write(report, "x", 1) == 1 ? 0 : 3);
+    bool reached = atomic_exchange(&steps_left, 0) > 0;
+    if (answer.rc != NG_OK) {
+        _exit(scene->refused ? CHILD_REFUSED : 3);
+    }
+    bool told = write(report, "x", 1) == 1;
+    if (told && scene->refused && !reached) {
+        _exit(CHILD_REFUSED); /* the step failed, and did not matter */
+    }
+    _exit(told ? 0 : 3);
 }
 
 /* Runs the scene in a child that dies before step `steps`. true: it came to its end instead. */
@@ -372,6 +540,9 @@ static bool play(struct harness *harness, const struct scene *scene, int round, 
     *ret_told = read(pipes[0], &byte, 1) == 1;
     (void)close(pipes[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_REFUSED) {
+        return false;
+    }
     if (WIFEXITED(status)) {
         assert_int_equal(WEXITSTATUS(status), 0);
         return true;
@@ -408,12 +579,13 @@ static bool second_holds(const struct harness *harness, int round, const char *t
 
 static bool is_in(const struct harness *harness, int round, const struct state *state)
 {
-    return holds(harness, round, 'f', state->f) && holds(harness, round, 'g', state->g);
+    return holds(harness, round, 'f', state->f) && holds(harness, round, 'g', state->g) &&
+           holds(harness, round, 'h', state->h) && holds(harness, round, 'i', state->i);
 }
 
 static void expect_no_temps(const struct harness *harness, int round)
 {
-    for (const char *which = "fg"; *which != '\0'; which++) {
+    for (const char *which = "fghi"; *which != '\0'; which++) {
         char path[PATH_SIZE];
         path_of(harness, round, *which, path);
         *strrchr(path, '/') = '\0';
@@ -471,7 +643,10 @@ static void check(struct harness *harness, const struct scene *scene, int round,
     const struct state *state = is ? &scene->is : &scene->was;
     const struct state *undone = is ? &scene->undone_is : &scene->undone_was;
     struct command undo = {state->g != NULL ? 'g' : 'f', UNDO};
-    if (state->f != NULL || state->g != NULL) {
+    if (state->i != NULL) {
+        undo.on = 'G';
+    }
+    if (state->f != NULL || state->g != NULL || state->i != NULL) {
         struct answer answer = run(harness, round, &undo);
         if (answer.rc != NG_OK || !is_in(harness, round, undone)) {
             fail_msg("%s, killed before step %d: the undo of the state %s: %s", scene->name,

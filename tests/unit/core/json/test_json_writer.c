@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 static void test_writer(void **state)
 {
@@ -158,13 +159,35 @@ static void test_writer_full(void **state)
     buf_done(&buf);
 }
 
+/* The beginning of a text whose JSON string fits; it is what the writer writes. */
+static void test_cut(void **state)
+{
+    static const char text[] = "a\"\\\n\x01\xc3\xb6\xf0\x9d\x84\x9e.";
+    (void)state;
+    for (size_t bytes = 0; bytes < 40; bytes++) {
+        struct buf buf;
+        struct ng_str cut = json_cut(ng_str_of(text), bytes);
+        buf_init(&buf, 4096);
+        assert_true(utf8_valid(cut));
+        assert_int_equal(NG_OK, buf_add_json(&buf, cut));
+        assert_true(buf.len - 2 <= bytes);
+        if (cut.len < strlen(text)) {
+            struct ng_str more = {text, cut.len + utf8_length(ng_str_of(text), cut.len)};
+            buf_clear(&buf);
+            assert_int_equal(NG_OK, buf_add_json(&buf, more));
+            assert_true(buf.len - 2 > bytes);
+        }
+        buf_done(&buf);
+    }
+    assert_int_equal(0, json_cut(str_make(NULL, 0), 10).len);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writer),
-        cmocka_unit_test(test_writer_numbers),
-        cmocka_unit_test(test_writer_misuse),
-        cmocka_unit_test(test_writer_full),
+        cmocka_unit_test(test_writer),        cmocka_unit_test(test_writer_numbers),
+        cmocka_unit_test(test_writer_misuse), cmocka_unit_test(test_writer_full),
+        cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@
 #include "core/base/str.h"
 #include "core/base/text/random.h"
 #include "core/base/text_choice.h"
+#include "core/files/files_place.h"
 #include "files_pack.h"
-#include "files_state.h"
 
 #define UNPACK_ROOTS_MAX 512
 /* Bytes of one comparison. */

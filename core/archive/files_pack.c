@@ -14,7 +14,7 @@
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/call/plugin.h"
-#include "files_state.h"
+#include "core/files/files_place.h"
 
 /* Bytes of one piece; a multiple of 3, so that base64 needs no padding. */
 #define PACK_PIECE_BYTES ((size_t)192 * 1024)
