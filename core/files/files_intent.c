@@ -19,6 +19,8 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
     }
     record->op = arena_copy(&call->arena, ng_str_of(op));
     record->intents = files_intent_space(call);
+    record->agent = call->caller.agent;
+    record->tool = call->pub.tool;
     bool complete = record->op.data != NULL && record->intents.data != NULL;
     return complete ? NG_OK : call_no_memory(call);
 }
@@ -101,6 +103,8 @@ static void print_group(const struct file_group *group, struct buf *out)
 static int print_record(struct call *call, const struct file_record *record, struct buf *out)
 {
     print_members(record, out);
+    add_member(out, "agent", record->agent);
+    add_member(out, "tool", record->tool);
     if (record->group != NULL) {
         print_group(record->group, out);
     }
@@ -186,6 +190,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     if (rc != NG_OK) {
         return rc;
     }
+    ret->agent = json_get_text(root, "agent");
+    ret->tool = json_get_text(root, "tool");
     ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
     ret->undoable = ret->undoable && !ret->happened;

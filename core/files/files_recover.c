@@ -237,12 +237,57 @@ static void hide_other_path(struct call *call, const struct file_record *record,
                     "now; the gateway's log says why. Try again in a moment.");
 }
 
+/* Commits the completion, or the removal of the intent. */
+static int recover_commit(struct files *files, struct call *call, struct file_record *record,
+                          bool done)
+{
+    struct ng_change own[FILES_CHANGES_MAX];
+    struct ng_change *changes = own;
+    size_t count = 0;
+    int rc = NG_OK;
+    if (!done) {
+        count = files_intent_drop(record, changes);
+        return recover_write(files, call, changes, count, NULL);
+    }
+    if (record->group != NULL) {
+        rc = files_group_complete(files, call, record, &changes, &count);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    count += files_completion_changes(record, changes + count);
+    return recover_write(files, call, changes, count,
+                         record->has_answer ? &record->answer : NULL);
+}
+
+/* The events name the agent and the tool that made the change. They are those of another call,
+ * as other threads read the names of this one. */
+static int recover_as_author(struct files *files, struct call *call, struct file_record *record,
+                             bool done)
+{
+    if (!done || record->agent.len == 0) {
+        return recover_commit(files, call, record, done);
+    }
+    struct call *author = call_new(call->gateway);
+    if (author == NULL) {
+        return call_no_memory(call);
+    }
+    author->caller.agent = record->agent;
+    author->pub.tool = str_or(record->tool, ng_str_of(""));
+    author->deadline_ns = call->deadline_ns;
+    int rc = recover_commit(files, author, record, done);
+    if (rc != NG_OK) {
+        (void)call_fail(call, rc, "%.*s", (int)author->staged.message.len,
+                        author->staged.message.data);
+    }
+    call_unref(author);
+    return rc;
+}
+
 int files_recover(struct files *files, struct call *call, struct ng_str space,
                   struct ng_str json, struct ng_str text)
 {
     struct file_record record;
-    struct ng_change own[FILES_CHANGES_MAX];
-    struct ng_change *changes = own;
     bool done = false;
     int rc = files_record_parse(call, json, text, &record);
     if (rc != NG_OK) {
@@ -260,28 +305,11 @@ int files_recover(struct files *files, struct call *call, struct ng_str space,
         hide_other_path(call, &record, rc);
         return rc;
     }
-    const struct ng_answer *answer = NULL;
-    const char *outcome = "it had not taken place";
-    size_t count = 0;
-    if (done && record.group != NULL) {
-        rc = files_group_complete(files, call, &record, &changes, &count);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (done) {
-        count += files_completion_changes(&record, changes + count);
-        outcome = "it had taken place";
-    } else {
-        count = files_intent_drop(&record, changes);
-    }
-    if (done && record.has_answer) {
-        answer = &record.answer;
-    }
-    rc = recover_write(files, call, changes, count, answer);
+    rc = recover_as_author(files, call, &record, done);
     if (rc == NG_OK) {
-        log_write(NG_LOG_INFO, "files", "recovered an unfinished save of %.*s: %s",
-                  (int)record.real.len, record.real.data, outcome);
+        log_write(NG_LOG_INFO, "files", "recovered an unfinished save of %.*s: it had %s",
+                  (int)record.real.len, record.real.data,
+                  done ? "taken place" : "not taken place");
     }
     return rc;
 }

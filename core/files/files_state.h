@@ -124,8 +124,10 @@ struct file_built_on {
 };
 
 struct file_record {
-    struct ng_str op;      /* id of this change: 16 hex digits */
-    struct ng_str intents; /* the space of its intent */
+    struct ng_str op;          /* id of this change: 16 hex digits */
+    struct ng_str intents;     /* the space of its intent */
+    struct ng_str agent, tool; /* of the change, for its events; absent in intents of
+                                  earlier versions */
     enum file_change kind;
     struct ng_str real, space;   /* the file; the source of a move */
     struct ng_str to, to_space;  /* the destination of a move */

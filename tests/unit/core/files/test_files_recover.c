@@ -8,8 +8,12 @@
 #include <sys/stat.h>
 
 #include "core/base/str.h"
+#include "core/call/plugin.h"
 #include "core/files/files_state.h"
 #include "core/store/idempotency.h"
+
+/* Bytes of the events that a test reads. */
+#define TOLD_SIZE 256
 
 /* Leaves what a killed save leaves: the intent of this call, committed. */
 static void leave_intent_of(struct harness *harness, struct call *call, enum file_change kind,
@@ -375,6 +379,47 @@ static void test_recovers_at_the_next_edit(void **state)
     has(harness, "f", "before\n");
 }
 
+/* Adds the event of a file as words to the text. */
+static int tell(void *user, const struct ng_event *event)
+{
+    char *text = user;
+    if (str_is(event->key.collection, FILES_EVENTS)) {
+        size_t len = strlen(text);
+        (void)snprintf(text + len, TOLD_SIZE - len, "%.*s %.*s %.*s;", (int)event->agent.len,
+                       event->agent.data, (int)event->tool.len, event->tool.data,
+                       (int)event->action.len, event->action.data);
+    }
+    return 0;
+}
+
+/* Whoever recovers a change: its event names the agent and the tool that made it. */
+static void test_recovers_for_the_author(void **state)
+{
+    struct harness *harness = *state;
+    char op[17];
+    char told[TOLD_SIZE] = "";
+    for (int i = 0; i < 2; i++) {
+        struct call *call = harness_new_call(harness);
+        call->caller.agent = ng_str_of("ada");
+        call->pub.tool = ng_str_of("editor");
+        put(harness, "f", "after\n");
+        leave_intent_of(harness, call, FILE_CHANGE_EDIT, "f", "before\n", "after\n", op);
+        call_unref(call);
+        if (i == 0) {
+            edit_works(harness, APPEND, "f");
+        } else {
+            harness_reopen(harness);
+        }
+    }
+    struct call *reader = harness_new_call(harness);
+    reader->may_block = true;
+    assert_int_equal(store_changes(harness->gateway->store, reader, 0, 1000, tell, told),
+                     NG_OK);
+    call_unref(reader);
+    assert_string_equal(told,
+                        "ada editor updated;local fileEditor updated;ada editor updated;");
+}
+
 /* Keeps an answer to it. */
 static void answer_it(struct harness *harness, struct call *call)
 {
@@ -470,6 +515,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_recovers_a_move_whose_file_was_made_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_recovers_at_the_next_edit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovers_for_the_author, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovers_what_was_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovers_a_removal_before_a_move_to_its_place,
                                         setup, teardown),
