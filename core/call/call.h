@@ -59,7 +59,8 @@ struct result {
     struct ng_str text;
     bool has_text;
     struct part *parts, *last_part; /* further parts, in order */
-    enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT } revision_kind;
+    /* NONE: not known yet, the first commit gives it. WITHOUT: the answer has none. */
+    enum { REVISION_NONE, REVISION_NUMBER, REVISION_TEXT, REVISION_WITHOUT } revision_kind;
     uint64_t revision_number;
     struct ng_str revision_text;
     struct result_meta *meta; /* of _meta, or NULL; memory of the call */

@@ -455,6 +455,7 @@ static int op_record(struct file_op *op, const char *revision)
     struct call *call = op->call;
     call->arena.failed = false; /* a failure before the save would have ended the op there */
     call->arena.oom = false;
+    call->staged.revision_kind = REVISION_WITHOUT; /* not that of the event document */
     if (revision[0] != '\0') { /* part of the op, which lives as long as the call */
         call->staged.revision_kind = REVISION_TEXT;
         call->staged.revision_text = ng_str_of(revision);
@@ -501,9 +502,6 @@ static int op_complete(struct file_op *op, const char *revision)
         (void)nanosleep(&pause, NULL);
         call->staged = op->record.sealed != NULL ? op->kept : before;
         rc = op_record(op, revision);
-    }
-    if (revision[0] == '\0' && rc >= NG_OK) {
-        call->staged.revision_kind = REVISION_NONE; /* not the one of the event document */
     }
     return rc;
 }

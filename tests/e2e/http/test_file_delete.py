@@ -154,3 +154,13 @@ def test_over_a_restart(tmp_path, root):
     assert as_agent(running, "ada", command="undo_edit", path=str(path)).status_code == 200
     assert running.stop() == 0
     assert path.read_text() == "x\n"
+
+
+def test_a_repeat_has_the_answer_of_the_first(served, root):
+    path = root / "a.txt"
+    for number, arguments in enumerate(({"command": "create", "file_text": "x\n"}, {"command": "undo_edit"},
+                                        {"command": "create", "file_text": "x\n"}, {"command": "delete"}, {"command": "undo_edit"})):
+        first, repeat = (served.call("fileEditor", {"path": str(path), **arguments}, {"Idempotency-Key": f"k{number}"}).json()
+                         for _ in range(2))
+        assert repeat == first
+        assert ("revision" in first) == path.exists()
