@@ -5,18 +5,26 @@
 #include "core/base/str.h"
 #include "files_state.h"
 
+static int history_look(struct ng_call *call, const struct ng_doc *present,
+                        struct ng_draft *next, void *user)
+{
+    (void)next;
+    return files_history_read(call_of(call), present, user);
+}
+
+/* Read in a transaction, which sees queued changes: the lock of a file is free before the step
+ * of its last edit is committed. */
 static int history_of(struct file_op *op, struct ng_str space, struct ng_str real,
                       struct file_history *ret)
 {
-    const struct ng_key key = {ng_str_of(FILES_HISTORY), space, real};
-    const struct ng_doc *doc = NULL;
+    const struct ng_change look = {
+        .size = sizeof(look),
+        .key = {ng_str_of(FILES_HISTORY), space, real},
+        .fn = history_look,
+        .user = ret,
+    };
     ret->count = 0;
-    int rc = store_get(op->files->store, op->call, &key, 0, &doc);
-    if (rc == NG_ENOTFOUND) {
-        call_reset_result(op->call);
-        rc = NG_OK;
-    }
-    return rc != NG_OK ? rc : files_history_read(op->call, doc, ret);
+    return store_write_wait(op->files->store, op->call, &look, 1);
 }
 
 /* The last step; NULL: none. */
