@@ -38,7 +38,8 @@ struct gateway {
     struct pool *pool;
     struct store *store;
     struct files *files;
-    struct journal_front *journal; /* journal.h of the core */
+    int (*repeat_refused)(struct call *call, int rc); /* files_repeat_refused(), or NULL */
+    struct journal_front *journal;                    /* journal.h of the core */
     struct idempotency_table *idempotency;
     struct feed *feed;         /* feed.h; NULL in commands without a server */
     struct recorder *recorder; /* record.h; NULL: calls are not recorded */

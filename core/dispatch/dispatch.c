@@ -222,6 +222,16 @@ static int dispatch_check_key(struct call *call)
     return NG_OK;
 }
 
+/* The tool may refuse a repeat because the first attempt has made the change. */
+static int dispatch_refused(struct call *call, int rc)
+{
+    if (rc >= NG_OK || rc == NG_EBUSY || call->idempotency == NULL ||
+        call_has(call, CALL_WAITS) || call->gateway->repeat_refused == NULL) {
+        return rc;
+    }
+    return call->gateway->repeat_refused(call, rc);
+}
+
 static void dispatch_on_worker(struct task *task)
 {
     struct call *call = call_of_task(task);
@@ -258,6 +268,7 @@ static void dispatch_on_worker(struct task *task)
     if (call->mutex != NULL) {
         dispatch_unlock(call);
     }
+    rc = dispatch_refused(call, rc);
     dispatch_take(call, rc);
     if (store_runs_again(call->gateway->store)) {
         store_run_ends(call->gateway->store, call);

@@ -27,6 +27,10 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
 int files_recover_rest(struct files *files, struct call *call);
 /* Checks a root before it is configured. NG_ENOTFOUND: it does not exist yet. */
 int files_try_root(struct call *call, struct ng_str text, const struct files_own *own);
+/* A tool refused a call with an idempotency key (rc), perhaps because an earlier attempt has
+ * made its change: then that is completed, and the call gets its answer (NG_OK), or NG_EBUSY
+ * while another gateway completes it. On workers. */
+int files_repeat_refused(struct call *call, int rc);
 void files_close(struct files *files); /* NULL is a no-op */
 /* Replaces the roots at a reload; takes effect with the next call. */
 int files_set_roots(struct files *files, struct call *call, const struct ng_str *roots,

@@ -361,37 +361,60 @@ bool files_busy_elsewhere(struct files *files, struct call *call, struct ng_str 
     return busy;
 }
 
+/* With the file's lock held. *ret_busy: another gateway is saving it, and ends that itself. */
+static int recover_locked(struct files *files, struct call *call, struct ng_str space,
+                          struct ng_str real, bool *ret_busy)
+{
+    int fd = -1;
+    int rc = NG_OK;
+    *ret_busy = files_busy_elsewhere(files, call, real, &fd);
+    if (!*ret_busy) {
+        const struct ng_key key = {ng_str_of(FILES_INTENTS), space, real};
+        const struct ng_doc *doc = NULL;
+        /* Calls run meanwhile: the save may have been completed since the query. */
+        rc = store_get(files->store, call, &key, 0, &doc);
+        if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
+            rc = files_recover(files, call, space, doc->json, doc->text);
+        }
+    }
+    files_close_fd(&fd);
+    return rc;
+}
+
+int files_recover_one(struct files *files, struct call *call, struct ng_str space,
+                      struct ng_str real, bool *ret_busy)
+{
+    *ret_busy = !files_try_lock(files, real);
+    if (*ret_busy) {
+        return NG_OK;
+    }
+    int rc = recover_locked(files, call, space, real, ret_busy);
+    files_unlock(files, real);
+    return rc;
+}
+
 static void recover_listed(struct files *files, struct call *call, struct ng_str space,
                            const struct intent *intent)
 {
-    int fd = -1;
+    bool busy = false;
     if (!files_try_lock(files, intent->id)) {
         atomic_store(&files->unrecovered, true); /* a call is changing the file: later */
         return;
     }
-    if (!files_busy_elsewhere(files, call, intent->id, &fd)) {
-        const struct ng_key key = {ng_str_of(FILES_INTENTS), space, intent->id};
-        const struct ng_doc *doc = NULL;
-        /* Calls run meanwhile: the save may have been completed since the query. */
-        int rc = store_get(files->store, call, &key, 0, &doc);
-        if (rc == NG_OK && doc->revision != 0 && !doc->deleted) {
-            rc = files_recover(files, call, space, doc->json, doc->text);
-        }
-        if (rc == NG_EOUTSIDE) {
-            /* The root was removed, or the folder of a plugin is not added yet. */
-            log_write(NG_LOG_INFO, "files",
-                      "an unfinished save of %.*s waits until its folder is served again",
-                      (int)intent->id.len, intent->id.data);
-            call_reset_result(call);
-        } else if (rc != NG_OK) {
-            atomic_store(&files->unrecovered, true);
-            log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
-                      (int)intent->id.len, intent->id.data, (int)call->staged.message.len,
-                      call->staged.message.data);
-            call_reset_result(call);
-        }
+    int rc = recover_locked(files, call, space, intent->id, &busy);
+    if (rc == NG_EOUTSIDE) {
+        /* The root was removed, or the folder of a plugin is not added yet. */
+        log_write(NG_LOG_INFO, "files",
+                  "an unfinished save of %.*s waits until its folder is served again",
+                  (int)intent->id.len, intent->id.data);
+        call_reset_result(call);
+    } else if (rc != NG_OK) {
+        atomic_store(&files->unrecovered, true);
+        log_write(NG_LOG_WARNING, "files", "an unfinished save of %.*s stays open: %.*s",
+                  (int)intent->id.len, intent->id.data, (int)call->staged.message.len,
+                  call->staged.message.data);
+        call_reset_result(call);
     }
-    files_close_fd(&fd);
     files_unlock(files, intent->id);
 }
 

@@ -87,6 +87,17 @@ static int replay_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
+/* The spaces of other gateways' intents. */
+static int replay_spaces(struct call *call, struct ng_str **ret, size_t *ret_count)
+{
+    int rc = cluster_peers(call->gateway->cluster, call, ret, ret_count);
+    for (size_t i = 0; i < *ret_count; i++) {
+        (*ret)[i] = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)(*ret)[i].len,
+                                 (*ret)[i].data);
+    }
+    return rc;
+}
+
 /* The open intents of other gateways for this file. */
 static int replay_query(struct files *files, struct call *call, struct ng_str real,
                         ng_row_fn *row, void *user)
@@ -104,11 +115,7 @@ static int replay_query(struct files *files, struct call *call, struct ng_str re
         .term_count = 1,
         .with_text = true,
     };
-    int rc = cluster_peers(call->gateway->cluster, call, &spaces, &query.space_count);
-    for (size_t i = 0; i < query.space_count; i++) {
-        spaces[i] = arena_printf(&call->arena, FILES_INTENT_SPACE_OF "%.*s", (int)spaces[i].len,
-                                 spaces[i].data);
-    }
+    int rc = replay_spaces(call, &spaces, &query.space_count);
     if (rc != NG_OK || query.space_count == 0) {
         return rc;
     }
@@ -274,6 +281,112 @@ int files_replay_end(struct files *files, struct call *call, const struct ng_str
     }
     call->staged = kept;
     if (files_replay_answer(call, &answered) != NG_OK || !answered) {
+        call->staged = kept;
+        return rc;
+    }
+    return NG_OK;
+}
+
+/* ---- a call that its tool refused */
+
+#define REPEAT_PAGE 256
+
+/* The intent of an earlier attempt, which may be of any file. */
+struct repeat {
+    struct call *call;
+    struct ng_str space, real; /* absent: there is none */
+    size_t seen;
+    int rc;
+};
+
+static int repeat_row(void *user, const struct ng_doc *row)
+{
+    struct repeat *repeat = user;
+    struct call *call = repeat->call;
+    struct file_record record;
+    struct ng_str json = arena_copy(&call->arena, row->json);
+    repeat->seen++;
+    if (json.data == NULL || files_record_parse(call, json, row->text, &record) != NG_OK) {
+        call_reset_result(call);
+        return 0;
+    }
+    if (!record.has_answer || !str_equal(record.answer.scope, idempotency_scope_of(call))) {
+        return 0;
+    }
+    repeat->space = arena_copy(&call->arena, row->key.space);
+    repeat->real = arena_copy(&call->arena, row->key.id);
+    if (repeat->space.data == NULL || repeat->real.data == NULL) {
+        repeat->rc = call_no_memory(call);
+    }
+    return 1;
+}
+
+static int repeat_query(struct files *files, const struct ng_str *spaces, size_t count,
+                        struct repeat *repeat)
+{
+    struct ng_query query = {
+        .size = sizeof(query),
+        .collection = ng_str_of(FILES_INTENTS),
+        .spaces = spaces,
+        .space_count = count,
+        .limit = REPEAT_PAGE,
+        .with_text = true,
+    };
+    int rc = NG_OK;
+    do {
+        repeat->seen = 0;
+        rc = store_query(files->store, repeat->call, &query, repeat_row, repeat, NULL);
+        query.offset += REPEAT_PAGE;
+    } while (rc == NG_OK && repeat->real.data == NULL && repeat->seen == REPEAT_PAGE);
+    return rc != NG_OK ? rc : repeat->rc;
+}
+
+static int repeat_find(struct files *files, struct repeat *repeat)
+{
+    struct ng_str own = files_intent_space(repeat->call);
+    struct ng_str *others = NULL;
+    size_t count = 0;
+    int rc = repeat_query(files, &own, 1, repeat);
+    if (rc == NG_OK && repeat->real.data == NULL && store_is_shared(files->store)) {
+        rc = replay_spaces(repeat->call, &others, &count);
+    }
+    return rc != NG_OK || count == 0 ? rc : repeat_query(files, others, count, repeat);
+}
+
+static int repeat_recover(struct files *files, const struct repeat *repeat)
+{
+    struct call *call = repeat->call;
+    size_t prefix = strlen(FILES_INTENT_SPACE_OF);
+    bool busy = false;
+    int rc = NG_OK;
+    if (!str_equal(repeat->space, files_intent_space(call))) {
+        struct ng_str gateway =
+            str_make(repeat->space.data + prefix, repeat->space.len - prefix);
+        busy = cluster_is_alive(call->gateway->cluster, gateway);
+    }
+    if (!busy) {
+        rc = files_recover_one(files, call, repeat->space, repeat->real, &busy);
+    }
+    return busy ? replay_busy(call, repeat->real) : rc;
+}
+
+int files_repeat_refused(struct call *call, int rc)
+{
+    struct files *files = call->gateway->files;
+    struct repeat repeat = {.call = call};
+    struct result kept = call->staged;
+    bool answered = false;
+    int found_rc = repeat_find(files, &repeat);
+    if (found_rc == NG_OK && repeat.real.data != NULL) {
+        found_rc = repeat_recover(files, &repeat);
+        if (found_rc != NG_OK) {
+            return found_rc; /* it is not known whether the refusal is right */
+        }
+    }
+    if (found_rc == NG_OK) {
+        found_rc = files_replay_answer(call, &answered);
+    }
+    if (found_rc != NG_OK || !answered) {
         call->staged = kept;
         return rc;
     }

@@ -210,6 +210,10 @@ struct ng_str files_intent_space(struct call *call);
 /* Recovers one intent of `space` with the file's lock held. Waits for the commit. */
 int files_recover(struct files *files, struct call *call, struct ng_str space,
                   struct ng_str json, struct ng_str text);
+/* The same of the file `real`, with its lock. *ret_busy: a call, or another gateway, changes
+ * the file just now; nothing was done. */
+int files_recover_one(struct files *files, struct call *call, struct ng_str space,
+                      struct ng_str real, bool *ret_busy);
 /* One file of an intent: removes temporary files, and restores a torn one. *ret_done: it has
  * the new content. */
 int files_recover_place(struct files *files, struct call *call,

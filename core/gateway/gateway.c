@@ -119,6 +119,7 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
                          strerror_r(errno, reason, sizeof(reason)));
     }
     if (gateway->files == NULL) {
+        gateway->repeat_refused = files_repeat_refused;
         return files_open(call, gateway->store, roots, count, &own, &gateway->files);
     }
     return files_set_roots(gateway->files, call, roots, count, &own);

@@ -123,6 +123,32 @@ def test_an_edit_whose_gateway_is_killed_when_it_could_not_be_completed(faulty):
     assert path.read_text() == "begin\nonce\n"
 
 
+def test_moves_of_notes_while_syncs_fail(faulty, tmp_path):
+    """A repeat may find no note at the old path, as its first try has moved it."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "hub.md").write_text("")
+    one = faulty([f"opennotes.notebooks={vault}"])
+    missed = 0
+    for number in range(2, 10):
+        name, to = f"a{number}.md", f"b{number}.md"
+        (vault / name).write_text("text\n")
+        (vault / "hub.md").write_text(f"[[a{number}]]\n")
+        for tool, arguments, moved in (("opennotes_move", {"path": name, "to": to}, to),
+                                       ("opennotes_delete", {"path": to}, f".trash/{to}"),
+                                       ("opennotes_edit", {"path": f".trash/{to}", "operation": "undo"}, to),
+                                       ("opennotes_edit", {"path": to, "operation": "undo"}, name)):
+            key = f"{number} {tool} {arguments['path']}"
+            one.control.arm("sync", number, EIO, "/vault")
+            first = one.gateway.call(tool, arguments, {"Idempotency-Key": key, "X-Notegate-Space": "shared"})
+            missed += first.status_code == 500 and not (vault / arguments["path"]).exists()
+            one.control.heal()
+            one.insist(tool, key, arguments)
+            assert (vault / moved).read_text() == "text\n" and not (vault / arguments["path"]).exists()
+        assert (vault / "hub.md").read_text() == f"[[a{number}]]\n"
+    assert missed > 0
+
+
 def test_moves_and_copies_while_syncs_fail(faulty):
     one = faulty()
     one.call("fileEditor", command="create", path=str(one.root / "f0"), file_text="text")
