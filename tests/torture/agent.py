@@ -13,12 +13,14 @@ import sys
 import time
 
 from journal import Writer
+from own_files import own_files
 from own_work import own_work
+from rival_work import HUB, WHOLE_HUB, RivalWork, is_refusal
 from shared_work import COLLECTIONS, SharedWork
 from wire import Gone, Wire, stopped
 
 # Of a thousand: what the next step is.
-SHARED, OWN = 600, 300
+SHARED, OWN, RIVAL = 380, 270, 280
 KEYED = 0.6
 # An answer that did not come by then is asked for again.
 ANSWER_SECONDS = 15
@@ -39,7 +41,8 @@ class Agent:
         self.journal = Writer(f"{settings['folder']}/journal-{name}")
         self.wires = [Wire(file, agent=name, timeout=ANSWER_SECONDS) for file in settings["port_files"]]
         self.shared = SharedWork(self.rng, settings["places"], settings["files"])
-        self.own = own_work(self.rng, name, settings["places"], settings["files"])
+        self.rivals = RivalWork(self.rng, settings["places"])
+        self.own = own_work(self.rng, name, settings["places"]) + own_files(self.rng, name, settings["places"])
         self.seen = {}    # document: the newest revision told to this agent
         self.mine = {}    # document: tokens that must be in it
         self.stopped_at = None
@@ -76,8 +79,8 @@ class Agent:
         error = result.get("_meta", {}).get("notegate/error") or (body or {}).get("error", {})
         return None, None, {"status": status, "code": error.get("code"), "message": error.get("message")}
 
-    def write(self, number, tool, arguments, space, key):
-        """Once, or until it is answered: (result, revision), or None where that is not known."""
+    def write(self, number, tool, arguments, space, key, refusable=False):
+        """Once, or until it is answered: (result, revision), or None where that is not known, or it is refused as it may be."""
         while True:
             try:
                 result, revision, error = self.call(tool, arguments, space, key)
@@ -88,6 +91,8 @@ class Agent:
                     self.journal.note(ack=number, revision=revision)
                     return result, revision
                 self.journal.note(no=number, status=error["status"], code=error.get("code"), message=error.get("message"))
+                if refusable and is_refusal(error.get("code"), error.get("message")):
+                    return None
             if not key:
                 return None
             if self.over() and time.monotonic() - self.stopped_at > HEALED_SECONDS:
@@ -114,6 +119,13 @@ class Agent:
         if wrong:
             raise Wrong(f"{tool} {arguments}: {wrong}")
 
+    def write_rival(self, token):
+        kind, tool, arguments = self.rivals.draw(token)
+        keyed = self.rng.random() < KEYED
+        number = self.journal.intend(kind=kind, token=token, tool=tool, keyed=keyed, arguments=arguments)
+        if self.write(number, tool, arguments, "shared", token if keyed else None, refusable=True):
+            self.rivals.done(kind, tool, arguments)
+
     def see(self, document, revision, what, newer):
         """An answer of a repeat may be an old one; nothing else goes back."""
         if not isinstance(revision, int):
@@ -139,6 +151,26 @@ class Agent:
         if missing:
             raise Wrong(f"{document} at revision {revision} is without {sorted(missing)[:3]}, which were acknowledged")
 
+    def look_own(self):
+        """Nothing of its own changes by itself: after a restart, too."""
+        own = self.rng.choice(self.own)
+        if not own.read():
+            return
+        tool, arguments = own.read()
+        result, _, error = self.call(tool, arguments, own.space)
+        if error and error.get("code") in ("NOT_FOUND", "NOTE_NOT_FOUND", "ENTRY_NOT_FOUND"):
+            raise Wrong(f"{tool} {arguments}: {error}, though its lines are {own.lines}")
+        if not error and own.shown(result) != own.lines:
+            raise Wrong(f"{tool} {arguments} tells {own.shown(result)}, not {own.lines}")
+
+    def look_rivals(self):
+        """The links of one note follow the moves of others, and are never half of it."""
+        result, _, error = self.call("opennotes_get", {"path": HUB}, "shared")
+        if error and error.get("code") == "NOTE_NOT_FOUND":
+            raise Wrong(f"{HUB}: {error}")
+        if not error and not WHOLE_HUB.fullmatch(result["note"]["content"]):
+            raise Wrong(f"{HUB} is torn: {result['note']['content']!r}")
+
     def run(self):
         for step in range(STEPS_MAX):
             if self.over():
@@ -150,8 +182,10 @@ class Agent:
                     self.write_shared(token)
                 elif draw < SHARED + OWN:
                     self.write_own(token)
+                elif draw < SHARED + OWN + RIVAL:
+                    self.write_rival(token)
                 else:
-                    self.look()
+                    self.rng.choice([self.look, self.look_own, self.look_rivals])()
             except Gone:
                 time.sleep(0.02)
         self.journal.note(own={own.kind: own.state() for own in self.own})

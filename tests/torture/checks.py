@@ -7,6 +7,7 @@ import os
 import time
 
 from gateways import wait
+from rivals import RIVAL, Rivals, refusal_fault
 from shared_work import COLLECTIONS
 from wire import Gone, Wire, events
 
@@ -54,10 +55,13 @@ class Checks:
     def check_refusals(self, book):
         allowed = USUAL | (BROKEN if self.faults.broke_something() else set())
         allowed |= {"TOO_LARGE"} if "size" in self.faults.seen else set()
+        agents = {each.agent for each in self.books} | {"rig"}
         for line in book.refused:
             code = "INTERNAL" if line["status"] == 500 or line.get("code") in (None, RPC_INTERNAL) else line["code"]
-            if code not in allowed and line["status"] not in (429, 503, 504):
-                self.wrong.append(f"{book.agent} was refused: {json.dumps(line)[:400]}")
+            if code in allowed or line["status"] in (429, 503, 504):
+                continue
+            fault = refusal_fault(book, line, self.system.kind == "cluster", agents) if line["kind"].startswith(RIVAL) else ""
+            self.expect(fault is None, f"{book.agent} was refused: {json.dumps(line)[:600]}: {fault}")
 
     # ---- what all wrote
 
@@ -182,15 +186,26 @@ class Checks:
         self.revisions["pages", "shared", own["id"]] = own["revision"]
 
     def own_file(self, agent, own):
-        with open(own["path"]) as file:
-            self.same(agent, "file", file.read().removesuffix("\n").split("\n"), own["lines"])
         names = [name for name in os.listdir(self.places["own"]) if name.startswith(f"{agent}-")]
-        self.same(agent, "files", names, [os.path.basename(own["path"])])
+        self.same(agent, "files", names, [] if own["gone"] else [os.path.basename(own["path"])])
+        if not own["gone"]:
+            self.same(agent, "file", "\n".join(self.lines_of(own["path"])), "\n".join([*own["lines"], ""]))
+
+    def note_lines(self, path):
+        """Those behind the front matter that are not empty."""
+        lines = self.lines_of(os.path.join(self.system.notes, path))
+        return [line for line in lines[lines.index("---", 1) + 1:] if line]
 
     def own_note(self, agent, own):
-        lines = self.lines_of(os.path.join(self.system.notes, "own", f"own-{agent}.md"))
-        at = lines.index("---", 1) + 1
-        self.same(agent, "note", [line for line in lines[at:] if line], own["lines"])
+        """With the links to it, which lead where it is, or was until it was deleted."""
+        home, links = own["home"], f"own/own-{agent}-links.md"
+        found = [os.path.relpath(os.path.join(folder, name), self.system.notes)
+                 for folder, _, names in os.walk(self.system.notes) for name in names if name.startswith(f"own-{agent}")]
+        self.same(agent, "notes", sorted(found), sorted([own["path"], *([links] if own["linked"] else [])]))
+        self.same(agent, "note", self.note_lines(own["path"]), own["lines"])
+        if own["linked"]:
+            name = os.path.basename(home).removesuffix(".md")
+            self.same(agent, "links", self.note_lines(links), [f"[[{name}]] [it]({os.path.relpath(home, 'own')})"])
 
     def own_cells(self, agent, own):
         self.same(agent, "cells", self.sources(own["path"]), own["lines"])
@@ -209,6 +224,7 @@ class Checks:
         told = collections.Counter((event["collection"], event["notebook_id"], event["version"])
                                    for event in self.told if event["type"] == "notebook_ref" and event["action"] != "opened")
         ids = {(collection, entry["notebook_id"]) for collection in COLLECTIONS for entry in self.entries[collection]}
+        ids.add(("pages", self.places["rival page"]))
         ids |= {("pages", book.own["page"]["id"]) for book in self.books if book.own and book.own["page"]["made"]}
         for collection, number in ids:
             history = self.gateway.tool("notebook_history", {"collection": collection, "notebook_id": number, "limit": 1000})
@@ -224,7 +240,7 @@ class Checks:
     def feed(self):
         """All events, until each write has one: what a killed gateway had begun, another one ends, perhaps later than what came after."""
         self.gateway.tool("notebook", {"mode": "create", "name": "end", "newStr": "end of the round"})
-        missing = {line["revision"] for line in self.written("file", "note", "note top", "cell")}
+        missing = {line["revision"] for line in self.written() if isinstance(line["revision"], str)}
         missing |= {(*document, revision) for document, revision in self.revisions.items() if revision}
         missing.add(("notebooks", "shared", "end", 1))
         last, until = 0, time.monotonic() + LATE_SECONDS
@@ -251,12 +267,14 @@ class Checks:
             wire.close()
 
     def written(self, *kinds):
-        return [line for book in self.books for line in book.acknowledged.values() if line["kind"] in kinds]
+        """Of these kinds, or all."""
+        return [line for book in self.books for line in book.acknowledged.values() if not kinds or line["kind"] in kinds]
 
     def check_events(self):
         """Every change was an event once, and each document's events are in the order of its revisions."""
         last, seen, hashes = 0, collections.defaultdict(list), collections.defaultdict(list)
-        for event in self.feed():
+        told = list(self.feed())
+        for event in told:
             self.expect(event["seq"] > last, f"event {event['seq']} after {last}")
             last = event["seq"]
             if isinstance(event["revision"], int):
@@ -269,8 +287,16 @@ class Checks:
         for document, revision in self.revisions.items():
             self.expect(len(seen[document]) == revision, f"{len(seen[document])} events of {document}, at revision {revision}")
         for line in self.written("file", "note", "note top", "cell"):
-            told = hashes[line["revision"]]
-            self.expect(len(told) == 1, f"{len(told)} events of the {line['kind']} {line['token']}, {line['revision']}: {told}")
+            found = hashes[line["revision"]]
+            self.expect(len(found) == 1, f"{len(found)} events of the {line['kind']} {line['token']}, {line['revision']}: {found}")
+        for book in self.books:
+            # A cell that is moved to its own place changes nothing.
+            own = collections.Counter(line["revision"] for line in book.acknowledged.values() if line["kind"] == "own"
+                                      and isinstance(line["revision"], str) and line["tool"] != "moveNotebookCell")
+            for revision, count in own.items():
+                found = [event for event in hashes[revision] if event["agent"] == book.agent]
+                self.expect(len(found) >= count, f"{len(found)} events of {count} own writes of {book.agent} at {revision}")
+        Rivals(self).check(told)
 
     def verify(self):
         done = self.gateway.command("verify")
@@ -295,7 +321,8 @@ class Checks:
                         # A library that aborts where there is no memory is told among them.
                         more = len(file.read().splitlines()) - gateway.excused_ends
                         self.expect(more <= 0, f"{gateway.name} has recorded {more} more crashes than its faults excuse in {crashes}")
-        known = {"shared.txt", "second.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md"}
+        known = {"shared.txt", "second.txt", "shared.ipynb", "running.ipynb", "shared.md", "top.md", "a.txt", "b.txt", "hub.md",
+                 "boxed.md", "rival-one.md", "rival-two.md"}
         for top in (self.system.root, self.system.notes):
             for folder, _, names in os.walk(top):
                 for name in names:

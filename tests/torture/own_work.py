@@ -40,6 +40,10 @@ class Own:
             return f"revision {revision} after {before}"
         return None
 
+    def read(self):
+        """A call that tells what is there now, or None; shown() is the lines that it tells."""
+        return None
+
     def state(self):
         return {"made": self.made, "lines": self.lines, "revision": self.revision}
 
@@ -96,6 +100,12 @@ class OwnNotebook(Own):
         self.undo, self.undone, self.revision = self.next_undo, self.next_undone, self.revisions[self.next_name]
         return None if revision == wanted else f"revision {revision}, not {wanted}"
 
+    def read(self):
+        return None if self.deleted or not self.made else ("notebook", {"mode": "read", "name": self.name})
+
+    def shown(self, told):
+        return told.split("\n")
+
     def state(self):
         return {**super().state(), "name": self.name, "deleted": self.deleted, "revisions": self.revisions}
 
@@ -148,61 +158,14 @@ class OwnPage(Own):
             self.versions[revision] = self.lines
         return wrong
 
+    def read(self):
+        return None if self.deleted or not self.made else ("notebook_read", self.where())
+
+    def shown(self, told):
+        return told["content"].removesuffix("\n").split("\n")
+
     def state(self):
         return {**super().state(), "id": self.id, "deleted": self.deleted}
-
-
-class OwnFile(Own):
-    kind = "file"
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.number = 0
-        self.path = os.path.join(self.places["own"], f"{self.agent}-0.txt")
-
-    def step(self, token):
-        if self.made and self.rng.random() < 0.1:
-            self.next = self.lines
-            self.next_path = os.path.join(self.places["own"], f"{self.agent}-{self.number + 1}.txt")
-            return "fileEditor", {"command": "move", "path": self.path, "destination": self.next_path}
-        self.next_path = self.path
-        return super().step(token)
-
-    def create(self):
-        return "fileEditor", {"command": "create", "path": self.path, "file_text": "begin\n"}
-
-    def append(self, token):
-        return "fileEditor", {"command": "insert", "path": self.path, "insert_line": len(self.lines), "new_str": token,
-                              **self.expected()}
-
-    def replace(self, old, token):
-        return "fileEditor", {"command": "str_replace", "path": self.path, "old_str": old, "new_str": token, **self.expected()}
-
-    def done(self, result, revision):
-        if self.next_path != self.path:
-            self.number += 1
-            self.path = self.next_path
-        return super().done(result, revision)
-
-    def state(self):
-        return {**super().state(), "path": self.path}
-
-
-class OwnNote(Own):
-    kind = "note"
-
-    def create(self):
-        return "opennotes_create", {"title": f"own {self.agent}", "path": "own", "content": "begin"}
-
-    def append(self, token):
-        return "opennotes_edit", {"path": self.path(), "operation": "append", "content": token, **self.expected()}
-
-    def replace(self, old, token):
-        self.next = [token, *self.lines]
-        return "opennotes_edit", {"path": self.path(), "operation": "prepend", "content": token, **self.expected()}
-
-    def path(self):
-        return f"own/own-{self.agent}.md"
 
 
 class OwnCells(Own):
@@ -295,6 +258,5 @@ class OwnMemory(Own):
         return {**super().state(), "summary": self.summary}
 
 
-def own_work(rng, agent, places, files):
-    kinds = [OwnNotebook, OwnPage, OwnMemory] + ([OwnFile, OwnNote, OwnCells] if files else [])
-    return [kind(rng, agent, places) for kind in kinds]
+def own_work(rng, agent, places):
+    return [kind(rng, agent, places) for kind in (OwnNotebook, OwnPage, OwnMemory)]

@@ -4,9 +4,10 @@
     rig.py        rounds (this file)
     gateways.py   what stands: gateways, databases, lines, a small disk
     faults.py     what goes wrong
-    agent.py      a client process; shared_work.py and own_work.py are what it writes, journal.py what it notes
+    agent.py      a client process; shared_work.py, own_work.py, own_files.py and rival_work.py are what it writes, journal.py what it
+                  notes
     proxy.py      lines that break in mid-answer
-    checks.py     what must be true afterwards
+    checks.py     what must be true afterwards; rivals.py of what agents took from each other
     streams.py    rounds of another kind: keys, followers of the changes and tasks while one gateway is killed
     wire.py       how all of these speak to the gateway
 
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 
+import rivals
 import streams
 from checks import Checks
 from faults import Faults
@@ -95,6 +97,7 @@ class Round:
         for title in ("shared", "top"):
             gateway.tool("opennotes_create", {"title": title, "content": "begin"})
         gateway.tool("createNotebook", {"notebook": self.places["cells"]})
+        rivals.prepare(gateway, root, self.system.notes, self.places)
         if self.kind == "sqlite" and self.number % KERNEL_EVERY == 0 and os.path.exists(KERNEL):
             self.running = os.path.join(root, "running.ipynb")
             made = gateway.tool("createNotebook", {"notebook": self.running, "kernel": "python3"})
