@@ -108,19 +108,20 @@ static bool is_open_folder(const char *name, const struct plugin *plugin)
            (plugin != NULL && strcmp(name, plugin->desc.name) == 0);
 }
 
-/* Searches a protected folder for a file or folder. True also if the search fails for lack of
- * descriptors or memory. Folders that this user cannot read hold no secrets of this gateway. */
-static bool tree_has(int parent, const char *folder, struct file_identity wanted,
-                     const struct plugin *plugin, unsigned depth)
+/* Searches a protected folder for a file or folder. Folders that this user cannot read hold no
+ * secrets of this gateway. */
+static enum file_hole_kind tree_has(int parent, const char *folder, struct file_identity wanted,
+                                    const struct plugin *plugin, unsigned depth)
 {
     int fd = openat(parent, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = files_open_stream(fd);
     if (dir == NULL) {
-        return fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+        bool is_short = fd >= 0 || errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+        return is_short ? FILE_HOLE_UNKNOWN : FILE_HOLE_NONE;
     }
-    bool found = false;
+    enum file_hole_kind found = FILE_HOLE_NONE;
     const struct dirent *entry = NULL;
-    while (!found && (entry = readdir(dir)) != NULL) {
+    while (found == FILE_HOLE_NONE && (entry = readdir(dir)) != NULL) {
         const char *name = entry->d_name;
         struct stat st;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
@@ -128,9 +129,11 @@ static bool tree_has(int parent, const char *folder, struct file_identity wanted
             fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        found = files_same(files_identity(&st), wanted) ||
-                (S_ISDIR(st.st_mode) && depth > 1 &&
-                 tree_has(dirfd(dir), name, wanted, plugin, depth - 1));
+        if (files_same(files_identity(&st), wanted)) {
+            found = FILE_HOLE_OWN;
+        } else if (S_ISDIR(st.st_mode) && depth > 1) {
+            found = tree_has(dirfd(dir), name, wanted, plugin, depth - 1);
+        }
     }
     (void)closedir(dir);
     return found;
@@ -151,29 +154,37 @@ static bool may_have_alias(int dir, const char *name, const struct stat *st)
     return (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
-                   const char *name, const struct stat *st)
+enum file_hole_kind files_find_hole(const struct file_holes *holes, const struct plugin *plugin,
+                                    int dir, const char *name, const struct stat *st)
 {
     struct file_identity wanted = files_identity(st);
     struct stat own;
     if (S_ISDIR(st->st_mode) && holes->fd >= 0 && files_same(wanted, holes->identity)) {
-        return true;
+        return FILE_HOLE_OWN;
     }
     if (S_ISLNK(st->st_mode) || !may_have_alias(dir, name, st)) {
-        return false;
+        return FILE_HOLE_NONE;
     }
     for (size_t i = 0; i < FILES_HOLES_FILES; i++) {
         /* stat() at each check: TLS keys are renewed while the gateway runs. */
         if (holes->files[i].path != NULL && stat(holes->files[i].path, &own) == 0 &&
             files_same(wanted, files_identity(&own))) {
-            return true;
+            return FILE_HOLE_OWN;
         }
     }
-    return holes->fd >= 0 && tree_has(holes->fd, ".", wanted, plugin, HOLES_DEPTH);
+    return holes->fd >= 0 ? tree_has(holes->fd, ".", wanted, plugin, HOLES_DEPTH)
+                          : FILE_HOLE_NONE;
 }
 
-int files_fail_hole(struct call *call, struct ng_str path)
+int files_fail_hole(struct call *call, struct ng_str path, enum file_hole_kind hole)
 {
+    if (hole == FILE_HOLE_UNKNOWN) {
+        return call_fail(call, NG_EBUSY,
+                         "The path %.*s cannot be compared with the gateway's own files just "
+                         "now: too few file descriptors or too little memory is free. Try "
+                         "again in a moment.",
+                         (int)path.len, path.data);
+    }
     return call_fail(
         call, NG_EOUTSIDE,
         "The path %.*s leads to the gateway's own files (its data directory, its configuration "

@@ -352,8 +352,10 @@ static int walk_step(struct walk *walk, struct ng_str part, bool *ret_done)
         files_close_fd(&fd);
         return files_fail_os(call, errno, "open", place->path);
     }
-    if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &st)) {
-        rc = files_fail_hole(call, place->path);
+    enum file_hole_kind hole =
+        files_find_hole(place->roots->holes, call_plugin(call), fd, "", &st);
+    if (hole != FILE_HOLE_NONE) {
+        rc = files_fail_hole(call, place->path, hole);
     } else if (S_ISLNK(st.st_mode)) {
         rc = walk_link(walk, fd, last);
     } else if (last || !S_ISDIR(st.st_mode)) {
@@ -534,9 +536,11 @@ static int make_one_parent(struct call *call, struct file_place *place, const ch
         files_close_fd(&dir);
         return files_fail_os(call, errno, "make the folder for", place->path);
     }
-    if (files_is_hole(place->roots->holes, call_plugin(call), dir, "", &st)) {
+    enum file_hole_kind hole =
+        files_find_hole(place->roots->holes, call_plugin(call), dir, "", &st);
+    if (hole != FILE_HOLE_NONE) {
         (void)close(dir);
-        return files_fail_hole(call, place->path);
+        return files_fail_hole(call, place->path, hole);
     }
     (void)close(place->dir);
     place->dir = dir;

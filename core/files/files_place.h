@@ -75,11 +75,24 @@ struct file_root;
 int files_holes_new(struct call *call, const struct files_own *own, struct file_holes **ret);
 struct file_holes *files_holes_ref(struct file_holes *holes);
 void files_holes_unref(struct file_holes *holes); /* NULL is a no-op */
-/* True if `name` in `dir` ("": `dir` itself), with this stat, is a file of the gateway under
- * any name. The plugin's own folder in the data directory is none for `plugin`. */
-bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin, int dir,
-                   const char *name, const struct stat *st);
-int files_fail_hole(struct call *call, struct ng_str path);
+enum file_hole_kind {
+    FILE_HOLE_NONE = 0,
+    FILE_HOLE_OWN,
+    FILE_HOLE_UNKNOWN /* no descriptor or memory was left for comparing */
+};
+
+/* Is `name` in `dir` ("": `dir` itself), with this stat, a file of the gateway under any name?
+ * The plugin's own folder in the data directory is none for `plugin`. */
+enum file_hole_kind files_find_hole(const struct file_holes *holes, const struct plugin *plugin,
+                                    int dir, const char *name, const struct stat *st);
+/* Also true if it is unknown. */
+static inline bool files_is_hole(const struct file_holes *holes, const struct plugin *plugin,
+                                 int dir, const char *name, const struct stat *st)
+{
+    return files_find_hole(holes, plugin, dir, name, st) != FILE_HOLE_NONE;
+}
+/* NG_EOUTSIDE, or NG_EBUSY if it is unknown. */
+int files_fail_hole(struct call *call, struct ng_str path, enum file_hole_kind hole);
 /* NG_EINVAL: the root is, contains or lies in a file of the gateway. */
 int files_check_root(struct call *call, const struct file_holes *holes,
                      const struct file_root *root);

@@ -166,9 +166,11 @@ int files_open_regular(struct call *call, struct file_place *place, bool write, 
         rc = files_fail_os(call, errno, "read", place->path);
     } else if (!S_ISREG(place->st.st_mode)) {
         rc = files_fail_type(call, place);
-    } else if (files_is_hole(place->roots->holes, call_plugin(call), fd, "", &place->st)) {
+    } else {
         /* Another file may have taken the name since the path was resolved. */
-        rc = files_fail_hole(call, place->path);
+        enum file_hole_kind hole =
+            files_find_hole(place->roots->holes, call_plugin(call), fd, "", &place->st);
+        rc = hole != FILE_HOLE_NONE ? files_fail_hole(call, place->path, hole) : NG_OK;
     }
     if (rc != NG_OK) {
         files_close_fd(&fd);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "core/files/files_state.h"
 
 #define VIEW "\"command\":\"view\""
+#define SPARE_MAX 12 /* descriptors */
 
 /* ---- the moment before a save gets its name: this stands before libc's own */
 
@@ -217,6 +219,35 @@ static void test_links_and_hard_links(void **state)
 }
 
 /* The key as it is by now counts, not as it was at the start. */
+/* One that cannot be compared for want of descriptors is not called the gateway's own. */
+static void test_hard_link_without_descriptors(void **state)
+{
+    struct harness *harness = *state;
+    char path[PATH_SIZE];
+    char second[PATH_SIZE];
+    struct rlimit whole;
+    size_t unknown = 0;
+    put(harness, "f", "text");
+    (void)in_root(harness, path, "f");
+    (void)in_root(harness, second, "g");
+    assert_int_equal(link(path, second), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &whole), 0);
+    for (rlim_t spare = 0; spare < SPARE_MAX; spare++) {
+        int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        const struct rlimit few = {(rlim_t)next + spare, whole.rlim_max};
+        assert_int_equal(close(next), 0);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        struct answer answer = edit(harness, VIEW, "f");
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &whole), 0);
+        if (answer.rc != NG_OK) {
+            assert_null(strstr(answer.message, "leads to the gateway's own files"));
+            unknown += strstr(answer.message, "cannot be compared") != NULL;
+        }
+        answer_free(&answer);
+    }
+    assert_true(unknown > 0);
+}
+
 static void test_hard_link_to_a_renewed_key(void **state)
 {
     struct harness *harness = *state;
@@ -496,6 +527,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_roots_that_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_folder_that_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_links_and_hard_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hard_link_without_descriptors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hard_link_to_a_renewed_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bind_mounts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_root_that_is_replaced, setup, teardown),
