@@ -453,11 +453,16 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
     return rc;
 }
 
-/* A group that is recovered late: its files may have newer steps. */
+/* A group that is recovered late: its files may have newer steps. One that led to the content
+ * before this change is none, whatever the clock was when it was made. */
 static bool is_older(const struct file_history *history, const struct file_record *record)
 {
-    return record->move != NULL && history->count > 0 &&
-           history->items[history->count - 1].time_ms > record->undo.time_ms;
+    if (record->move == NULL || history->count == 0) {
+        return false;
+    }
+    const struct file_undo *last = &history->items[history->count - 1];
+    return strcmp(last->after, record->undo.before) != 0 &&
+           last->time_ms > record->undo.time_ms;
 }
 
 /* before: the steps that are stored. */

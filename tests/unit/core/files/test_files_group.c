@@ -13,6 +13,7 @@
 
 #include "core/base/str.h"
 #include "core/files/files_state.h"
+#include "test_clock.h"
 
 #define ARGS_SIZE 16384
 #define ROUNDS 40
@@ -225,6 +226,22 @@ static void test_an_edit_since_is_named(void **state)
     has_not_moved(harness);
 }
 
+/* The step of a change is kept where the clock goes back before it. */
+static void test_the_clock_goes_back(void **state)
+{
+    struct harness *harness = *state;
+    put_three(harness);
+    test_clock_set_ahead(CLOCK_REALTIME, TEST_CLOCK_HOUR_MS);
+    edit_as(harness, "ada", "h");
+    test_clock_reset();
+    moves(harness, "f", "g", "f h");
+    has(harness, "h", "h leads to new, too\nx\n");
+    undoes(harness, "g", "f");
+    has(harness, "h", "h leads to old, too\nx\n");
+    edit_as(harness, "ada", "h");
+    expect_clean(harness);
+}
+
 static void test_a_save_of_another_program_since_is_named(void **state)
 {
     struct harness *harness = *state;
@@ -409,6 +426,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_undo_is_for_the_agent_who_moved, setup_group,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_an_edit_since_is_named, setup_group, teardown),
+        cmocka_unit_test_setup_teardown(test_the_clock_goes_back, setup_group, teardown),
         cmocka_unit_test_setup_teardown(test_a_save_of_another_program_since_is_named,
                                         setup_group, teardown),
         cmocka_unit_test_setup_teardown(test_a_save_of_another_program_meanwhile, setup_group,
