@@ -194,7 +194,7 @@ class Faults:
         return lambda: gateway.limit(resource.RLIMIT_AS, None)
 
     def alloc(self, gateway):
-        gateway.control.arm("alloc", self.rng.choice([20, 300, 5000]))
+        gateway.control.arm("alloc", self.rng.choice([20, 300, 5000]), errno.ENOMEM)
         return lambda: gateway.control.arm("alloc", 0)
 
     # ---- databases
