@@ -165,6 +165,8 @@ static const struct ng_documents mongo_documents = {
     .watch = watch_set,
     .advise = advise_run,
     .confirm = read_confirm,
+    .events_of = purge_events,
+    .purge = purge_run,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

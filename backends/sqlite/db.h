@@ -407,6 +407,9 @@ int values_functions(sqlite3 *sql);
  * damaged; else an error of the connection. */
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state);
 void state_done(struct state *state);
+/* Stores the revision whole, as the one before it is removed. With the writer lock. */
+int revision_make_whole(struct conn *conn, int64_t doc, uint64_t revision,
+                        const struct state *state);
 
 /* queue.c */
 int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *user);
@@ -555,6 +558,11 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection);
 int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
                  bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision),
                  void *user);
+/* purge.c */
+int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+                 struct ng_str about, ng_event_fn *event, void *user);
+int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+              struct ng_str about);
 int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *user);
 int import_begin(void *self, struct ng_call *call);
 int import_record(void *self, struct ng_call *call, const struct ng_record *record);

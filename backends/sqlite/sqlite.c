@@ -291,6 +291,8 @@ static const struct ng_documents sqlite_documents = {
     .import_end = import_end,
     .verify = verify_run,
     .last_seq = sqlite_last_seq,
+    .events_of = purge_events,
+    .purge = purge_run,
 };
 
 NG_EXPORT_DOCUMENTS(sqlite_documents);

@@ -86,6 +86,9 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
     if (rc == NG_OK) {
         rc = cluster_open(gateway, call, &gateway->cluster);
     }
+    if (rc == NG_OK) {
+        rc = host_purge_open(gateway, call);
+    }
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
@@ -217,6 +220,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     if (rc == NG_OK) {
         rc = store_maintain(gateway->store, call);
     }
+    rc = first_error(rc, host_purge_upkeep(gateway, call));
     rc = first_error(rc, journal_keep_run(gateway->journal, call));
     rc = first_error(rc, keys_upkeep(gateway->keys, call));
     void *tasks = atomic_load(&gateway->tasks.self);

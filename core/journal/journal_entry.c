@@ -243,6 +243,12 @@ static int journal_read_data(struct arena *arena, const struct ng_value *body,
     return rc;
 }
 
+struct ng_str journal_event_id(struct arena *arena, const struct ng_event *event)
+{
+    return arena_printf(arena, "%lld-%llu", (long long)event->time_ms,
+                        (unsigned long long)event->seq);
+}
+
 int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
                            struct ng_entry *ret)
 {
@@ -253,8 +259,7 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
     struct ng_entry entry = {
         .size = sizeof(entry),
         .kind = NG_ENTRY_REFERENCE,
-        .event_id = arena_printf(&tree, "%lld-%llu", (long long)event->time_ms,
-                                 (unsigned long long)event->seq),
+        .event_id = journal_event_id(&tree, event),
         .seq = event->seq,
         .space = event->key.space,
         .time_ms = event->time_ms,

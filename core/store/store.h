@@ -147,6 +147,12 @@ int64_t store_now(struct store *store);
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);
+/* See events_of and purge in struct ng_documents. NG_EUNAVAILABLE: the backend has neither. */
+int store_can_purge(struct store *store, struct call *call);
+int store_events_of(struct store *store, struct call *call, const struct ng_key *key,
+                    uint64_t revision, ng_event_fn *event, void *user);
+int store_purge(struct store *store, struct call *call, const struct ng_key *key,
+                uint64_t revision);
 /* Another history.keep, from the next upkeep on. */
 void store_set_keep(struct store *store, int64_t keep_ms);
 void store_pin_revisions(struct store *store,

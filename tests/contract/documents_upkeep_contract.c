@@ -129,6 +129,128 @@ static void test_thinning(void **state)
     expect_clean(f);
 }
 
+/* The events of a feed, as one text of lines. */
+struct event_lines {
+    struct buf text;
+};
+
+static int add_event_line(void *user, const struct ng_event *event)
+{
+    struct event_lines *lines = user;
+    (void)buf_printf(&lines->text, "%.*s %llu %.*s %.*s\n", (int)event->key.id.len,
+                     event->key.id.data, (unsigned long long)event->revision,
+                     (int)event->action.len, event->action.data, (int)event->data.len,
+                     event->data.data != NULL ? event->data.data : "");
+    return 0;
+}
+
+static void expect_events_of(struct fixture *f, const char *id, uint64_t revision,
+                             const char *expected)
+{
+    struct event_lines lines;
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of(id)};
+    struct ng_str about = ng_str_of("\"about\":{\"id\":\"doc\"}");
+    buf_init(&lines.text, 65536);
+    assert_int_equal(f->docs->events_of(f->db, fixture_call(f), &key, revision, about,
+                                        add_event_line, &lines),
+                     NG_OK);
+    assert_string_equal(buf_cstr(&lines.text), expected);
+    buf_done(&lines.text);
+}
+
+static void expect_versions(struct fixture *f, const char *id, const char *expected)
+{
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of(id)};
+    struct ng_range range = {
+        .size = sizeof(range), .from = 1, .limit = 100, .with_body = true, .ascending = true};
+    struct rows rows = {0};
+    char found[256] = "";
+    assert_int_equal(
+        f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows), NG_OK);
+    for (size_t i = 0; i < rows.count; i++) {
+        size_t at = strlen(found);
+        (void)snprintf(found + at, sizeof(found) - at, "%llu%s:%s ",
+                       (unsigned long long)rows.items[i].revision,
+                       rows.items[i].deleted ? "-" : "", rows.items[i].text);
+    }
+    assert_string_equal(found, expected);
+    rows_done(&rows);
+    expect_counted(f, id, 0, 0, rows.count);
+}
+
+static void test_purge(void **state)
+{
+    struct fixture *f = *state;
+    fixture_needs(f->docs->purge != NULL, "purge");
+    static const char *const texts[] = {"first", "first and more", "first and most"};
+    struct change changes[8] = {0};
+    for (size_t i = 0; i < 3; i++) {
+        changes[i] = (struct change){.id = ng_str_of("doc"),
+                                     .base = i,
+                                     .text = ng_str_of(texts[i]),
+                                     .before_text = ng_str_of(i > 0 ? texts[i - 1] : ""),
+                                     .data = "{\"title\":\"secret\"}"};
+        assert_int_equal(fixture_commit(f, &changes[i], 1, NULL, NULL, NULL), NG_OK);
+    }
+    /* Names that begin alike, an event about it, and one of another space. */
+    changes[3] = (struct change){.id = ng_str_of("doc#00000000000000000001"),
+                                 .text = ng_str_of("other"),
+                                 .data = "{\"title\":\"stays\"}"};
+    changes[4] = (struct change){.id = ng_str_of("reader"),
+                                 .data = "{\"about\":{\"id\":\"doc\"},\"title\":\"secret\"}"};
+    changes[5] = (struct change){.id = ng_str_of("elsewhere"),
+                                 .space = "other",
+                                 .data = "{\"about\":{\"id\":\"doc\"},\"title\":\"there\"}"};
+    changes[6] = (struct change){.id = ng_str_of("doc"),
+                                 .base = 3,
+                                 .deleted = true,
+                                 .before_text = ng_str_of(texts[2]),
+                                 .action = NG_ACTION_PURGED,
+                                 .data = "{\"status\":\"gone\"}"};
+    for (size_t i = 3; i < 7; i++) {
+        assert_int_equal(fixture_commit(f, &changes[i], 1, NULL, NULL, NULL), NG_OK);
+    }
+    fixture_settle(f, changes, 7);
+    expect_events_of(f, "doc", 4,
+                     "doc 1 created {\"title\":\"secret\"}\ndoc 2 updated "
+                     "{\"title\":\"secret\"}\ndoc 3 updated {\"title\":\"secret\"}\n"
+                     "reader 1 created {\"about\":{\"id\":\"doc\"},\"title\":\"secret\"}\n");
+    expect_versions(f, "doc", "1:first 2:first and more 3:first and most 4-: ");
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of("doc")};
+    struct ng_str about = ng_str_of("\"about\":{\"id\":\"doc\"}");
+    for (int round = 0; round < 2; round++) {
+        struct event_lines lines;
+        struct rows rows;
+        assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, 4, about), NG_OK);
+        expect_versions(f, "doc", "4-: ");
+        assert_int_equal(fixture_get(f, "doc", 3, &rows), NG_ENOTFOUND);
+        rows_done(&rows);
+        assert_int_equal(fixture_get(f, "doc", 0, &rows), NG_OK);
+        assert_true(rows.items[0].deleted);
+        assert_string_equal(rows.items[0].action, NG_ACTION_PURGED);
+        rows_done(&rows);
+        expect_events_of(f, "doc", 4, "doc 1 created \ndoc 2 updated \ndoc 3 updated \n");
+        buf_init(&lines.text, 65536);
+        assert_int_equal(
+            f->docs->changes(f->db, fixture_call(f), 0, 1000, add_event_line, &lines), NG_OK);
+        assert_null(strstr(buf_cstr(&lines.text), "secret"));
+        assert_non_null(strstr(buf_cstr(&lines.text), "stays"));
+        assert_non_null(strstr(buf_cstr(&lines.text), "there"));
+        assert_non_null(strstr(buf_cstr(&lines.text), "doc 4 purged {\"status\":\"gone\"}\n"));
+        buf_done(&lines.text);
+        expect_doc(f, "doc#00000000000000000001", 1, "other");
+        expect_clean(f);
+    }
+    /* It counts on where it is made again, and that is another document then. */
+    assert_int_equal(fixture_put(f, "doc", 4, "", "new"), NG_OK);
+    assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, 4, about), NG_OK);
+    expect_versions(f, "doc", "4-: 5:new ");
+    /* None of that name: nothing to do. */
+    key.id = ng_str_of("nothing");
+    assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, 4, about), NG_OK);
+    expect_clean(f);
+}
+
 static void test_keep_all(void **state)
 {
     struct fixture *f = *state;
@@ -368,6 +490,7 @@ int documents_upkeep_contract(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_thinning),
+        TEST(test_purge),
         TEST(test_keep_all),
         TEST(test_copy),
         TEST(test_import_thrown_away),

@@ -9,6 +9,10 @@
 int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
                  bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision),
                  void *user);
+int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+                 struct ng_str about, ng_event_fn *event, void *user);
+int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+              struct ng_str about);
 int export_run(void *self, struct ng_call *call, ng_record_fn *record, void *user);
 /* Frees the memory of an import that was not ended. */
 void import_drop(struct mongo *db);

@@ -240,6 +240,18 @@ struct ng_documents {
      * because of the state of a document. NULL: get() is so. */
     int (*confirm)(void *db, struct ng_call *call, const struct ng_key *key, ng_row_fn *row,
                    void *user);
+    /* Both or none: documents can be purged. */
+
+    /* The events of a document before this revision, in order, also of revisions that are not
+     * kept; then those of any document whose data contain `about`. Not those that changes()
+     * never gives. */
+    int (*events_of)(void *db, struct ng_call *call, const struct ng_key *key,
+                     uint64_t revision, struct ng_str about, ng_event_fn *event, void *user);
+    /* Removes all revisions before this one, which is a deletion, and the data of these events;
+     * their bytes also from the search index, the log and free space of its own files. Events
+     * stay. May be repeated, also after it failed halfway. */
+    int (*purge)(void *db, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+                 struct ng_str about);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

@@ -179,10 +179,12 @@ const char entry_list_result[] = RESULT
     "\"next_offset\":{\"type\":\"integer\"},\"engine\":{\"type\":\"string\"}}}";
 
 const char entry_delete_params[] =
-    OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE "}}";
+    OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE
+           ",\"purge\":{\"type\":\"boolean\",\"description\":\"Admin: with every version, for "
+           "good\"}}}";
 
 const char entry_delete_result[] = RESULT "\"notebook_id\",\"status\"],\"properties\":{" STRING(
-    "notebook_id") "," STRING("collection") "," STRING("status") "}}";
+    "notebook_id") "," STRING("collection") "," STRING("status") "," BOOLEAN("pending") "}}";
 
 const char entry_history_params[] =
     OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","
