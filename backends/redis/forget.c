@@ -17,8 +17,8 @@
 
 /*
  * KEYS: the marks, the hash, recent, lists of days. ARGV: the mark ("": any), the least number
- * in it, the one that it gets, name in recent, event id, "ref" if it is a reference. Returns -1 if the mark is gone or has
- * a lower number.
+ * in it, the one that it gets, name in recent, event id, "ref" if it is a reference. Returns -1
+ * if the mark is gone or has a lower number.
  *
  * The line is found from the newest one on, by its event id. A Redis killed while it wrote the
  * effects to its file may keep the first ones only: the hash, which tells the day, goes last,

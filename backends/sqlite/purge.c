@@ -91,7 +91,7 @@ struct purge {
     struct ng_str about;
     int64_t doc;   /* 0: there is no such document */
     int64_t after; /* events up to this one have been looked at */
-    bool more;   /* a step is to be done again */
+    bool more;     /* a step is to be done again */
 };
 
 /* 0 and negative: NG_OK or an error, with the message in the connection unless it is another
@@ -228,8 +228,7 @@ static int take_number(void *user, sqlite3_stmt *stmt)
  * that are gone, as `optimize` does at once. */
 static int purge_merge(struct purge *purge, struct conn *conn)
 {
-    const struct db_collection *collection =
-        collection_find(purge->db, purge->key->collection);
+    const struct db_collection *collection = collection_find(purge->db, purge->key->collection);
     struct sql sql = {0};
     if (collection == NULL || collection->columns == 0) {
         return NG_OK;

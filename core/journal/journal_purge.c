@@ -85,8 +85,8 @@ int delivery_purge(struct journal_front *front, struct call *call, const struct 
                   front->inner->name, (int)entry->id.len, entry->id.data);
         return NG_OK;
     }
-    int rc = store_events_of(front->store, call, &key, entry->version, purge_event_keep,
-                             &events);
+    int rc =
+        store_events_of(front->store, call, &key, entry->version, purge_event_keep, &events);
     if (rc == NG_OK && events.rc != NG_OK) {
         rc = call_no_memory(call);
     }

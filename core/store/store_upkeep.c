@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/json/json.h"
 #include "core/module/abi_size.h"

@@ -165,8 +165,8 @@ static void expect_versions(struct fixture *f, const char *id, const char *expec
         .size = sizeof(range), .from = 1, .limit = 100, .with_body = true, .ascending = true};
     struct rows rows = {0};
     char found[256] = "";
-    assert_int_equal(
-        f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows), NG_OK);
+    assert_int_equal(f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows),
+                     NG_OK);
     for (size_t i = 0; i < rows.count; i++) {
         size_t at = strlen(found);
         (void)snprintf(found + at, sizeof(found) - at, "%llu%s:%s ",
@@ -174,8 +174,8 @@ static void expect_versions(struct fixture *f, const char *id, const char *expec
                        rows.items[i].deleted ? "-" : "", rows.items[i].text);
     }
     assert_string_equal(found, expected);
-    rows_done(&rows);
     expect_counted(f, id, 0, 0, rows.count);
+    rows_done(&rows);
 }
 
 static void test_purge(void **state)
@@ -489,12 +489,9 @@ static void test_health_and_stats(void **state)
 int documents_upkeep_contract(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_thinning),
-        TEST(test_purge),
-        TEST(test_keep_all),
-        TEST(test_copy),
-        TEST(test_import_thrown_away),
-        TEST(test_export_is_a_snapshot),
+        TEST(test_thinning),           TEST(test_purge),
+        TEST(test_keep_all),           TEST(test_copy),
+        TEST(test_import_thrown_away), TEST(test_export_is_a_snapshot),
         TEST(test_health_and_stats),
     };
     return cmocka_run_group_tests_name("documents: upkeep", tests, NULL, NULL);

@@ -134,9 +134,8 @@ int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uin
     docs_done(&events);
     docs_done(&others);
     bytes_done(&purged.name);
-    return rc == NG_ENOTFOUND
-               ? NG_OK
-               : fault_end(call, rc, &fault, "reading the events of a document");
+    return rc == NG_ENOTFOUND ? NG_OK
+                              : fault_end(call, rc, &fault, "reading the events of a document");
 }
 
 /* The whole deletion first: it no longer follows from the version before it. */
