@@ -89,9 +89,10 @@ struct purge {
     const struct ng_key *key;
     uint64_t revision;
     struct ng_str about;
-    int64_t doc;   /* 0: there is no such document */
-    int64_t after; /* events up to this one have been looked at */
-    bool more;     /* a step is to be done again */
+    int64_t doc;                       /* 0: there is no such document */
+    int64_t after;                     /* events up to this one have been looked at */
+    const struct db_collection *index; /* whose search index is merged */
+    bool more;                         /* a step is to be done again */
 };
 
 /* 0 and negative: NG_OK or an error, with the message in the connection unless it is another
@@ -228,17 +229,32 @@ static int take_number(void *user, sqlite3_stmt *stmt)
  * that are gone, as `optimize` does at once. */
 static int purge_merge(struct purge *purge, struct conn *conn)
 {
-    const struct db_collection *collection = collection_find(purge->db, purge->key->collection);
     struct sql sql = {0};
-    if (collection == NULL || collection->columns == 0) {
-        return NG_OK;
-    }
     int before = sqlite3_total_changes(conn->sql);
-    sql_printf(&sql, "INSERT INTO search_%lld(search_%lld,rank) VALUES('merge',%d)",
-               (long long)collection->id, (long long)collection->id, -MERGE_PAGES);
+    long long id = (long long)purge->index->id;
+    sql_printf(&sql, "INSERT INTO search_%lld(search_%lld,rank) VALUES('merge',%d)", id, id,
+               -MERGE_PAGES);
     int rc = sql_run(conn, &sql);
     /* Documented: at least 2 changes if there was something to merge. */
     purge->more = rc == NG_OK && sqlite3_total_changes(conn->sql) - before >= 2;
+    return rc;
+}
+
+/* Of all collections: that of the journal's references has titles, too. */
+static int purge_merge_all(struct purge *purge)
+{
+    int rc = NG_OK;
+    lock_take(&purge->db->collections_lock);
+    purge->index = purge->db->collections;
+    lock_release(&purge->db->collections_lock);
+    while (rc == NG_OK && purge->index != NULL) {
+        struct ng_str name = str_of(purge->index->name, purge->index->name_len);
+        bool is_newest = collection_find(purge->db, name) == purge->index;
+        if (is_newest && purge->index->columns > 0) {
+            rc = purge_steps(purge, purge_merge);
+        }
+        purge->index = purge->index->next;
+    }
     return rc;
 }
 
@@ -303,7 +319,7 @@ int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64
         rc = fts_catch_up(db, call, 0);
     }
     if (rc == NG_OK) {
-        rc = purge_steps(&purge, purge_merge);
+        rc = purge_merge_all(&purge);
     }
     if (rc != NG_OK || db->memory) {
         return rc;

@@ -111,7 +111,7 @@ void feed_ring_drop(struct feed *feed)
     feed_event_unref(oldest);
 }
 
-/* What a purged document was is in no event of the ring any more: readers behind it go on in
+/* Drops the events of a purged document, and those before them: readers behind them go on in
  * the store. */
 static void ring_purge(struct feed *feed, const struct ng_key *key)
 {

@@ -138,7 +138,7 @@ int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uin
                               : fault_end(call, rc, &fault, "reading the events of a document");
 }
 
-/* The whole deletion first: it no longer follows from the version before it. */
+/* First the deletion becomes whole: it no longer follows from the version before it. */
 static int purge_versions(const struct purged *purged, struct fault *fault)
 {
     const char *collection = purged->collection->name;
@@ -164,7 +164,7 @@ int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64
 {
     struct purged purged;
     struct fault fault = {0};
-    /* What is in the outbox of the document becomes events and versions. */
+    /* Changes still in the outbox become events and versions. */
     int rc = relay_drain(self, call);
     if (rc != NG_OK) {
         return rc;

@@ -30,7 +30,7 @@ static int delete_gone(struct ng_call *call, const struct entry_delete *delete,
                        const struct ng_doc *present)
 {
     if (delete->purge && entry_is_purged(present)) {
-        return NG_OK; /* what a kill has cut off is done now */
+        return NG_OK; /* a purge that was cut off is completed now */
     }
     int rc = entry_not_found(call, &delete->key, present);
     if (delete->purge && present->deleted) {

@@ -15,9 +15,7 @@
 #define COUNT_OF(name, least, most, text)                                                      \
     "\"" name "\":{\"type\":\"integer\",\"minimum\":" least ",\"maximum\":" most               \
     ",\"description\":\"" text "\"}"
-#define ID                                                                                     \
-    "\"notebook_id\":{\"type\":\"string\",\"description\":\"ID of the entry, or its exact "    \
-    "title\"}"
+#define ID "\"notebook_id\":{\"type\":\"string\",\"description\":\"Its ID, or exact title\"}"
 #define WHERE COLLECTION_OF("Its collection, if known")
 #define TAGS_OF(text)                                                                          \
     "\"tags\":{\"type\":\"array\",\"maxItems\":256,\"items\":{\"type\":\"string\","            \

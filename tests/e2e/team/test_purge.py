@@ -60,7 +60,7 @@ class Team:
         told = [self.ok(tool, **arguments) for _ in self.gateways for tool, arguments in (
             ("notebook_search", {"query": f"{SECRET} {TITLE}"}), ("notebook_list", {}), ("notebook_list", {"deleted": True}),
             ("memory_recall", {"query": f"{SECRET} {TITLE}"}), ("memory_recall", {"query": ""}), ("memory_timeline", {}),
-            ("memory_context", {}), ("search", {"query": f"{SECRET} {TITLE}"}))]
+            ("memory_summary", {}), ("search", {"query": f"{SECRET} {TITLE}"}))]
         return str(told)
 
     def events(self, gateway):
@@ -87,7 +87,7 @@ def test_nothing_of_it_is_left(team):
     name, other = team.entry(), team.ok("notebook_create", collection="pages", title="Other", content="stays")["notebook_id"]
     assert TITLE in team.everything()
     done = team.ok("notebook_delete", ADMIN, notebook_id=name, purge=True)
-    assert done == {"notebook_id": name, "collection": "pages", "status": "purged"}
+    assert done == {"notebook_id": name, "collection": "pages", "status": "purged", "space": team.space}
     said = team.everything()
     assert SECRET not in said and TITLE not in said and "Other" in said
     for tool, more in (("notebook_read", {}), ("notebook_read", {"version": 1}), ("notebook_diff", {"from": 1}), ("notebook_restore", {}),
@@ -118,18 +118,20 @@ def test_a_deleted_entry_is_restored_first(team):
     assert TITLE not in team.everything()
 
 
-def test_only_an_admin(tmp_path):
-    """Without keys every caller is one."""
+def test_only_an_admin(start, tmp_path):
+    """Of callers with keys; without keys every caller is one."""
     data = tmp_path / "data"
     keys = {role: notegate("key", "add", role, "--role", role, "--data-dir", data).stdout.split()[-1] for role in ("admin", "writer")}
-    with contextlib.closing(Gateway(data, ["plugins=agent_notebook"])) as gateway:
-        def call(role, **arguments):
-            return gateway.call(arguments.pop("tool"), arguments, {"Authorization": f"Bearer {keys[role]}"})
-        name = call("writer", tool="notebook_create", collection="pages", title="T", content="x").json()["result"]["notebook_id"]
-        refused = call("writer", tool="notebook_delete", notebook_id=name, purge=True)
-        assert refused.status_code == 403 and "only an admin" in refused.json()["message"]
-        assert call("writer", tool="notebook_read", notebook_id=name).status_code == 200
-        assert call("admin", tool="notebook_delete", notebook_id=name, purge=True).json()["result"]["status"] == "purged"
+    gateway = start(["plugins=agent_notebook"])
+
+    def call(role, tool, **arguments):
+        return gateway.call(tool, arguments, {"Authorization": f"Bearer {keys[role]}"})
+
+    name = call("writer", "notebook_create", collection="pages", title="T", content="x").json()["result"]["notebook_id"]
+    refused = call("writer", "notebook_delete", notebook_id=name, purge=True)
+    assert refused.status_code == 403 and "only an admin" in refused.json()["message"]
+    assert call("writer", "notebook_read", notebook_id=name).status_code == 200
+    assert call("admin", "notebook_delete", notebook_id=name, purge=True).json()["result"]["status"] == "purged"
 
 
 def test_a_kill_leaves_it_whole_or_gone(tmp_path):
