@@ -1,50 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * purge.c - removes what a purged document was, from the tables and from the file: the rows of
- * its revisions, the segments of the search index that have its words, pages that are free, and
- * the log. Within pages that stay, sqlite overwrites what is removed (secure_delete). In short
- * transactions, so that commits go on between them; all of it can be repeated.
+ * purge.c - removes what a purged document was. Its rows go in short transactions, newest
+ * first, so that no revision loses the one it is a splice of. The sweep removes bytes: it
+ * merges the segments of the search indexes, writes the file anew (VACUUM: pages in use keep
+ * old bytes where sqlite has moved cells, and so do free ones) and empties the log.
  */
+#include <time.h>
+
+#include "core/base/minmax.h"
 #include "db.h"
 
-/* Events that one transaction looks at. */
-#define ABOUT_EVENTS 50000
-/* Bytes of free pages that one transaction writes over. */
-#define FILL_BYTES ((int64_t)16 * 1024 * 1024)
-/* Pages of the search index that one transaction merges. */
+/* Revisions of one transaction. */
+#define PURGE_ROWS 256
+/* Pages of a search index that the first transaction merges; each takes twice as many as the
+ * one before. Commits between them add segments: so many are tried. */
 #define MERGE_PAGES 512
-/* A page of a blob that fills free pages holds this much less. */
-#define FILL_PAGE_HEAD 64
+#define MERGE_DOUBLINGS 12
+/* Larger files are not written anew, as commits wait meanwhile. */
+#define SWEEP_BYTES_MAX ((uint64_t)2 * 1024 * 1024 * 1024)
+/* VACUUM writes a temporary file, and the log. */
+#define SWEEP_COPIES 2
+/* Tries to empty the log while readers are at it, and the waits of each, within and between. */
+#define LOG_TRIES 40
+#define LOG_BUSY_MS 20
+#define LOG_PAUSE_NS 50000000L
 
 /* ---- events ---- */
 
-#define EVENT_COLUMNS                                                                          \
-    "l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,l.action,l.data"
-
-/* Gives the events of the query; *ret_stopped: the caller wants no more. */
-static int purge_give(struct conn *conn, struct ng_call *call, struct sql *sql,
-                      ng_event_fn *event, void *user, bool *ret_stopped)
-{
-    sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_ERROR;
-    if (sql_prepare(conn, sql, &stmt) == SQLITE_OK) {
-        step = SQLITE_ROW;
-    }
-    while (step == SQLITE_ROW && !*ret_stopped && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct ng_event one = event_from_stmt(stmt);
-        *ret_stopped = event(user, &one) != 0;
-    }
-    int rc = NG_OK;
-    if (step != SQLITE_DONE && !*ret_stopped) {
-        rc = conn_fail(conn, call, "reading the events of a document");
-    }
-    (void)sql_release(conn, stmt);
-    sql_done(sql);
-    return rc;
-}
-
 int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
-                 struct ng_str about, ng_event_fn *event, void *user)
+                 struct ng_str about, uint64_t since, uint64_t until, ng_event_fn *event,
+                 void *user)
 {
     struct conn *conn = NULL;
     int rc = reader_begin(self, call, &conn);
@@ -56,27 +41,39 @@ int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uin
     struct bound space = {.kind = BOUND_TEXT, .bytes = key->space};
     struct bound id = {.kind = BOUND_BLOB, .bytes = key->id};
     struct bound part = {.kind = BOUND_BLOB, .bytes = about};
-    bool stopped = false;
-    sql_add(&sql, "SELECT " EVENT_COLUMNS " FROM shelves s JOIN docs d ON d.shelf=s.shelf JOIN "
-                  "log l ON l.doc=d.doc WHERE s.collection=");
-    sql_bind(&sql, &collection);
-    sql_add(&sql, " AND s.space=");
+    sql_add(&sql, "SELECT l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,"
+                  "l.action,l.data FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON "
+                  "s.shelf=d.shelf WHERE l.seq>");
+    sql_bind_int(&sql, (int64_t)u64_min(since, INT64_MAX));
+    sql_add(&sql, " AND l.seq<=");
+    sql_bind_int(&sql, (int64_t)u64_min(until, INT64_MAX));
+    sql_printf(&sql, " AND l.flags&%d=0 AND s.space=", LOG_QUIET);
     sql_bind(&sql, &space);
+    sql_add(&sql, " AND (s.collection=");
+    sql_bind(&sql, &collection);
     sql_add(&sql, " AND d.id=");
     sql_bind(&sql, &id);
     sql_add(&sql, " AND l.revision<");
-    sql_bind_int(&sql, (int64_t)revision);
-    sql_printf(&sql, " AND l.flags&%d=0 ORDER BY l.revision", LOG_QUIET);
-    rc = purge_give(conn, call, &sql, event, user, &stopped);
-    if (rc == NG_OK && !stopped) {
-        sql_add(&sql, "SELECT " EVENT_COLUMNS " FROM log l JOIN docs d ON d.doc=l.doc JOIN "
-                      "shelves s ON s.shelf=d.shelf WHERE s.space=");
-        sql_bind(&sql, &space);
-        sql_printf(&sql, " AND l.flags&%d=0 AND instr(l.data,", LOG_QUIET);
-        sql_bind(&sql, &part);
-        sql_add(&sql, ")>0 ORDER BY l.seq");
-        rc = purge_give(conn, call, &sql, event, user, &stopped);
+    sql_bind_int(&sql, (int64_t)u64_min(revision, INT64_MAX));
+    sql_add(&sql, " OR instr(l.data,");
+    sql_bind(&sql, &part);
+    sql_add(&sql, ")>0) ORDER BY l.seq");
+    sqlite3_stmt *stmt = NULL;
+    int step = SQLITE_ERROR;
+    if (sql_prepare(conn, &sql, &stmt) == SQLITE_OK) {
+        step = SQLITE_ROW;
     }
+    while (step == SQLITE_ROW && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct ng_event one = event_from_stmt(stmt);
+        if (event(user, &one) != 0) {
+            step = SQLITE_DONE;
+        }
+    }
+    if (step != SQLITE_DONE) {
+        rc = conn_fail(conn, call, "reading the events about a document");
+    }
+    (void)sql_release(conn, stmt);
+    sql_done(&sql);
     reader_end(conn);
     return rc;
 }
@@ -88,27 +85,27 @@ struct purge {
     struct ng_call *call;
     const struct ng_key *key;
     uint64_t revision;
-    struct ng_str about;
-    int64_t doc;                       /* 0: there is no such document */
-    int64_t after;                     /* events up to this one have been looked at */
-    const struct db_collection *index; /* whose search index is merged */
-    bool more;                         /* a step is to be done again */
+    int64_t doc;     /* 0: there is no such document */
+    uint64_t before; /* revisions from here on are done */
+    const uint64_t *seqs;
+    size_t count;
+    int64_t index; /* whose segments are merged */
+    int pages;
+    bool more; /* the step is to be done again */
 };
 
-/* 0 and negative: NG_OK or an error, with the message in the connection unless it is another
- * one than NG_EINTERNAL. */
+/* NG_EINTERNAL: the error of the connection. NG_EUNAVAILABLE: the history is damaged. */
 typedef int purge_step_fn(struct purge *purge, struct conn *conn);
-
-static int purge_exec(struct conn *conn, const char *text)
-{
-    return sqlite3_exec(conn->sql, text, NULL, NULL, NULL) == SQLITE_OK ? NG_OK : NG_EINTERNAL;
-}
 
 static int purge_step(struct purge *purge, purge_step_fn *step)
 {
     struct db *db = purge->db;
     int rc = NG_EINTERNAL;
     purge->more = false;
+    if (purge->call->host->cancelled(purge->call)) {
+        return ng_fail(purge->call, NG_ETIMEOUT,
+                       "a purge reached its time limit; upkeep continues it");
+    }
     work_enter(db);
     counts_thin(db);
     if (work_open(db, true) == SQLITE_OK) {
@@ -131,20 +128,7 @@ static int purge_step(struct purge *purge, purge_step_fn *step)
     return rc;
 }
 
-static int purge_steps(struct purge *purge, purge_step_fn *step)
-{
-    int rc = NG_OK;
-    do {
-        if (purge->call->host->cancelled(purge->call)) {
-            return ng_fail(purge->call, NG_ETIMEOUT,
-                           "a purge reached its time limit; upkeep continues it");
-        }
-        rc = purge_step(purge, step);
-    } while (rc == NG_OK && purge->more);
-    return rc;
-}
-
-/* ---- the steps ---- */
+/* ---- revisions ---- */
 
 static int purge_find(struct purge *purge, struct conn *conn)
 {
@@ -163,77 +147,95 @@ static int purge_find(struct purge *purge, struct conn *conn)
     return step == SQLITE_ROW || step == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
 }
 
-static int purge_rows(struct purge *purge, struct conn *conn)
+/* The deletion no longer follows from the revision before it. */
+static int purge_free(struct purge *purge, struct conn *conn)
 {
     struct state state = {0};
-    struct sql sql = {0};
     int rc = purge_find(purge, conn);
+    purge->before = purge->revision;
     if (rc != NG_OK || purge->doc == 0) {
         return rc;
     }
-    /* The deletion no longer follows from the revision before it. */
     rc = state_load(conn, purge->doc, purge->revision, &state);
     if (rc == NG_OK) {
         rc = revision_make_whole(conn, purge->doc, purge->revision, &state);
+    } else if (rc == NG_ENOTFOUND) {
+        rc = NG_OK; /* it is not kept: nothing follows from anything */
     }
     state_done(&state);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    sql_printf(&sql, "DELETE FROM log WHERE flags&%d<>0 AND doc=", LOG_QUIET);
-    sql_bind_int(&sql, purge->doc);
-    sql_add(&sql, " AND revision<");
-    sql_bind_int(&sql, (int64_t)purge->revision);
-    rc = sql_run(conn, &sql);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    sql_add(&sql, "UPDATE log SET kind=0,data=NULL,json_at=NULL,json_removed=NULL,text_at=NULL,"
-                  "text_removed=NULL,json=NULL,text=NULL WHERE doc=");
-    sql_bind_int(&sql, purge->doc);
-    sql_add(&sql, " AND revision<");
-    sql_bind_int(&sql, (int64_t)purge->revision);
-    return sql_run(conn, &sql);
-}
-
-/* Events of other documents about this one. */
-static int purge_others(struct purge *purge, struct conn *conn)
-{
-    struct bound part = {.kind = BOUND_BLOB, .bytes = purge->about};
-    struct bound space = {.kind = BOUND_TEXT, .bytes = purge->key->space};
-    struct sql sql = {0};
-    int64_t until = purge->after + ABOUT_EVENTS;
-    sql_add(&sql, "UPDATE log SET data=NULL WHERE seq>");
-    sql_bind_int(&sql, purge->after);
-    sql_add(&sql, " AND seq<=");
-    sql_bind_int(&sql, until);
-    sql_add(&sql, " AND instr(data,");
-    sql_bind(&sql, &part);
-    sql_add(&sql, ")>0 AND doc IN (SELECT d.doc FROM docs d JOIN shelves s ON s.shelf=d.shelf "
-                  "WHERE d.doc=log.doc AND s.space=");
-    sql_bind(&sql, &space);
-    sql_add(&sql, ")");
-    int rc = sql_run(conn, &sql);
-    purge->after = until;
-    purge->more = rc == NG_OK && (uint64_t)until < atomic_load(&purge->db->last_seq);
     return rc;
 }
 
-static int take_number(void *user, sqlite3_stmt *stmt)
+static void purge_range(struct sql *sql, const struct purge *purge, uint64_t from)
 {
-    *(int64_t *)user = sqlite3_column_int64(stmt, 0);
-    return 1;
+    sql_add(sql, " doc=");
+    sql_bind_int(sql, purge->doc);
+    sql_add(sql, " AND revision>=");
+    sql_bind_int(sql, (int64_t)from);
+    sql_add(sql, " AND revision<");
+    sql_bind_int(sql, (int64_t)purge->before);
 }
+
+static int purge_rows(struct purge *purge, struct conn *conn)
+{
+    struct sql sql = {0};
+    uint64_t from = purge->before - u64_min(purge->before, PURGE_ROWS);
+    sql_printf(&sql, "DELETE FROM log WHERE flags&%d<>0 AND", LOG_QUIET);
+    purge_range(&sql, purge, from);
+    int rc = sql_run(conn, &sql);
+    if (rc == NG_OK) {
+        sql_add(&sql, "UPDATE log SET kind=0,hash=x'',data=NULL,json_at=NULL,json_removed=NULL,"
+                      "text_at=NULL,text_removed=NULL,text_size=0,json=NULL,text=NULL WHERE");
+        purge_range(&sql, purge, from);
+        rc = sql_run(conn, &sql);
+    }
+    purge->before = from;
+    purge->more = from > 0;
+    return rc;
+}
+
+int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision)
+{
+    struct purge purge = {.db = self, .call = call, .key = key, .revision = revision};
+    int rc = purge_step(&purge, purge_free);
+    purge.more = purge.doc != 0;
+    while (rc == NG_OK && purge.more) {
+        rc = purge_step(&purge, purge_rows);
+    }
+    return rc;
+}
+
+/* ---- data of events ---- */
+
+static int purge_seqs(struct purge *purge, struct conn *conn)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < purge->count && rc == NG_OK; i++) {
+        struct sql sql = {0};
+        sql_add(&sql, "UPDATE log SET data=NULL WHERE data IS NOT NULL AND seq=");
+        sql_bind_int(&sql, (int64_t)purge->seqs[i]);
+        rc = sql_run(conn, &sql);
+    }
+    return rc;
+}
+
+int purge_data(void *self, struct ng_call *call, const uint64_t *seqs, size_t count)
+{
+    struct purge purge = {.db = self, .call = call, .seqs = seqs, .count = count};
+    return purge_step(&purge, purge_seqs);
+}
+
+/* ---- the sweep ---- */
 
 /* A negative number of pages merges all segments into one, and so drops the words of documents
  * that are gone, as `optimize` does at once. */
-static int purge_merge(struct purge *purge, struct conn *conn)
+static int sweep_merge(struct purge *purge, struct conn *conn)
 {
     struct sql sql = {0};
     int before = sqlite3_total_changes(conn->sql);
-    long long id = (long long)purge->index->id;
+    long long id = (long long)purge->index;
     sql_printf(&sql, "INSERT INTO search_%lld(search_%lld,rank) VALUES('merge',%d)", id, id,
-               -MERGE_PAGES);
+               -purge->pages);
     int rc = sql_run(conn, &sql);
     /* Documented: at least 2 changes if there was something to merge. */
     purge->more = rc == NG_OK && sqlite3_total_changes(conn->sql) - before >= 2;
@@ -241,62 +243,73 @@ static int purge_merge(struct purge *purge, struct conn *conn)
 }
 
 /* Of all collections: that of the journal's references has titles, too. */
-static int purge_merge_all(struct purge *purge)
+static int sweep_indexes(struct purge *purge)
 {
+    struct db *db = purge->db;
+    lock_take(&db->collections_lock);
+    const struct db_collection *one = db->collections;
+    lock_release(&db->collections_lock);
     int rc = NG_OK;
-    lock_take(&purge->db->collections_lock);
-    purge->index = purge->db->collections;
-    lock_release(&purge->db->collections_lock);
-    while (rc == NG_OK && purge->index != NULL) {
-        struct ng_str name = str_of(purge->index->name, purge->index->name_len);
-        bool is_newest = collection_find(purge->db, name) == purge->index;
-        if (is_newest && purge->index->columns > 0) {
-            rc = purge_steps(purge, purge_merge);
+    for (; one != NULL && rc == NG_OK; one = one->next) {
+        bool is_newest = collection_find(db, str_of(one->name, one->name_len)) == one;
+        purge->index = one->id;
+        purge->more = is_newest && one->columns > 0;
+        for (int i = 0; i < MERGE_DOUBLINGS && purge->more && rc == NG_OK; i++) {
+            purge->pages = MERGE_PAGES << i;
+            rc = purge_step(purge, sweep_merge);
         }
-        purge->index = purge->index->next;
     }
     return rc;
 }
 
-static int purge_unfill(struct purge *purge, struct conn *conn)
-{
-    (void)purge;
-    return purge_exec(conn, "DROP TABLE IF EXISTS purge_fill");
-}
-
-/* Takes free pages into a table of zeros, which the last step drops. */
-static int purge_fill(struct purge *purge, struct conn *conn)
-{
-    int64_t pages = 0;
-    int64_t size = 0;
-    struct sql sql = {0};
-    int rc = purge_exec(conn, "CREATE TABLE IF NOT EXISTS purge_fill(zeros BLOB)");
-    if (rc == NG_OK) {
-        rc = sql_each(conn, "PRAGMA freelist_count", take_number, &pages);
-    }
-    if (rc == NG_OK) {
-        rc = sql_each(conn, "PRAGMA page_size", take_number, &size);
-    }
-    if (rc != NG_OK || pages == 0) {
-        return rc;
-    }
-    int64_t bytes = (size - FILL_PAGE_HEAD) * (pages > 1 ? pages - 1 : 1);
-    purge->more = true;
-    sql_add(&sql, "INSERT INTO purge_fill VALUES(zeroblob(");
-    sql_bind_int(&sql, bytes < FILL_BYTES ? bytes : FILL_BYTES);
-    sql_add(&sql, "))");
-    return sql_run(conn, &sql);
-}
-
-/* Copies the log into the database and empties it. A reader that is at it for long prevents
- * that; then upkeep tries again. */
-static int purge_log(struct purge *purge)
+static int sweep_file(struct purge *purge)
 {
     struct db *db = purge->db;
+    int rc = NG_OK;
     work_enter(db);
-    int rc = sqlite3_wal_checkpoint_v2(db->writer->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                       NULL);
+    uint64_t bytes = disk_bytes(db->writer);
+    bool full = disk_free(db) / SWEEP_COPIES < bytes;
+    bool runs = bytes <= SWEEP_BYTES_MAX && !full;
+    if (runs && (work_sync(db) != SQLITE_OK ||
+                 sqlite3_exec(db->writer->sql,
+                              "PRAGMA temp_store=FILE; VACUUM; PRAGMA temp_store=MEMORY;", NULL,
+                              NULL, NULL) != SQLITE_OK)) {
+        rc = conn_fail(db->writer, purge->call, "a purge");
+        (void)sqlite3_exec(db->writer->sql, "PRAGMA temp_store=MEMORY", NULL, NULL, NULL);
+    }
     work_leave(db);
+    if (!runs && bytes > SWEEP_BYTES_MAX) {
+        purge->call->host->log(purge->call, NG_LOG_WARNING,
+                               "%s has over %llu bytes and is not written anew: free space in "
+                               "it keeps bytes of what was purged until it is used again",
+                               db->path, (unsigned long long)SWEEP_BYTES_MAX);
+    } else if (!runs) {
+        rc =
+            ng_fail(purge->call, NG_EFULL,
+                    "%s cannot be written anew after a purge: it needs %llu bytes of free disk "
+                    "space",
+                    db->path, (unsigned long long)bytes * SWEEP_COPIES);
+    }
+    return rc;
+}
+
+/* Copies the log into the database and empties it. */
+static int sweep_log(struct purge *purge)
+{
+    const struct timespec pause = {0, LOG_PAUSE_NS};
+    struct db *db = purge->db;
+    int rc = SQLITE_BUSY;
+    for (int i = 0; i < LOG_TRIES && rc != SQLITE_OK; i++) {
+        if (i > 0) {
+            (void)nanosleep(&pause, NULL);
+        }
+        work_enter(db);
+        (void)sqlite3_busy_timeout(db->writer->sql, LOG_BUSY_MS);
+        rc = sqlite3_wal_checkpoint_v2(db->writer->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
+        (void)sqlite3_busy_timeout(db->writer->sql, BUSY_MS);
+        work_leave(db);
+    }
     if (rc == SQLITE_OK) {
         return NG_OK;
     }
@@ -305,31 +318,18 @@ static int purge_log(struct purge *purge)
                    sqlite3_errstr(rc));
 }
 
-int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
-              struct ng_str about)
+int purge_sweep(void *self, struct ng_call *call)
 {
-    struct db *db = self;
-    struct purge purge = {
-        .db = db, .call = call, .key = key, .revision = revision, .about = about};
-    int rc = purge_steps(&purge, purge_rows);
+    struct purge purge = {.db = self, .call = call};
+    int rc = fts_catch_up(purge.db, call, 0);
     if (rc == NG_OK) {
-        rc = purge_steps(&purge, purge_others);
+        rc = sweep_indexes(&purge);
     }
-    if (rc == NG_OK) {
-        rc = fts_catch_up(db, call, 0);
+    if (rc == NG_OK && !purge.db->memory) {
+        rc = sweep_file(&purge);
     }
-    if (rc == NG_OK) {
-        rc = purge_merge_all(&purge);
+    if (rc == NG_OK && !purge.db->memory) {
+        rc = sweep_log(&purge);
     }
-    if (rc != NG_OK || db->memory) {
-        return rc;
-    }
-    rc = purge_steps(&purge, purge_unfill); /* of one that was cut off */
-    if (rc == NG_OK) {
-        rc = purge_steps(&purge, purge_fill);
-    }
-    if (rc == NG_OK) {
-        rc = purge_steps(&purge, purge_unfill);
-    }
-    return rc == NG_OK ? purge_log(&purge) : rc;
+    return rc;
 }

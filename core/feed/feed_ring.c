@@ -111,28 +111,11 @@ void feed_ring_drop(struct feed *feed)
     feed_event_unref(oldest);
 }
 
-/* Drops the events of a purged document, and those before them: readers behind them go on in
- * the store. */
-static void ring_purge(struct feed *feed, const struct ng_key *key)
-{
-    uint64_t keep = feed->pushed;
-    while (keep > feed->first) {
-        const struct ng_key *there = &feed_ring_at(feed, keep - 1)->event.key;
-        if (str_equal(there->id, key->id) && str_equal(there->space, key->space) &&
-            str_equal(there->collection, key->collection)) {
-            break;
-        }
-        keep--;
-    }
-    while (feed->first < keep) {
-        feed_ring_drop(feed);
-    }
-}
-
 void feed_ring_push(struct feed *feed, struct feed_event *event)
 {
-    if (str_is(event->event.action, NG_ACTION_PURGED)) {
-        ring_purge(feed, &event->event.key);
+    /* Events before the purge may tell what is gone: readers behind it go on in the store. */
+    while (str_is(event->event.action, NG_ACTION_PURGED) && feed->first < feed->pushed) {
+        feed_ring_drop(feed);
     }
     while (feed->first < feed->pushed && (feed->pushed - feed->first == feed->backlog ||
                                           feed->bytes + event->bytes > FEED_RING_BYTES)) {

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * host_purge.c - removes a document for good. The deletion and a note of what is left to do are
- * one transaction; the note goes when the rest is done, so upkeep ends what a crash, a full
- * disk or a journal that is away has cut off.
+ * one transaction. The note goes when the rest is done, so upkeep completes what a crash, a
+ * full disk or a journal that is away has cut off.
+ *
+ * Where other gateways or a journal on a server take part, an event of before may come late: a
+ * receipt in another gateway's queue, a line that a killed Redis had not synced. There the note
+ * stays for PURGES_AGAIN_MS, and then all of it is done once more.
  */
 #include <inttypes.h>
 
+#include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
@@ -21,6 +27,11 @@
 #define PURGES_SPACE "shared"
 /* Purges that one run of the upkeep ends. */
 #define PURGES_STEP 100
+/* Longer than any event takes to be written and delivered. */
+#define PURGES_AGAIN_MS (INT64_C(2) * 60 * 1000)
+/* Numbers of events that are looked at together, and the time that upkeep takes for them. */
+#define PURGES_PAGE 4096
+#define PURGES_PAGE_MS 60000
 
 static const struct ng_collection purges_collection = {
     .name = PURGES_COLLECTION,
@@ -32,6 +43,9 @@ struct purge {
     struct ng_change asked;
     struct ng_key key;
     uint64_t revision; /* of the deletion */
+    int64_t due_ms;    /* not before */
+    bool last;         /* it is done the second time */
+    bool upkeep;       /* not in the call of a user: takes the time that it needs */
 };
 
 int host_purge_open(struct gateway *gateway, struct call *call)
@@ -60,12 +74,10 @@ static int purge_delete(struct ng_call *pub, const struct ng_doc *present,
     return NG_OK;
 }
 
-static int purge_note(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
-                      void *user)
+static int purge_put_note(const struct purge *purge, struct ng_draft *next)
 {
-    const struct purge *purge = user;
+    struct ng_call *pub = &purge->call->pub;
     struct ng_writer *writer = pub->host->json_writer(pub);
-    (void)present;
     if (writer == NULL) {
         return call_no_memory(purge->call);
     }
@@ -78,9 +90,19 @@ static int purge_note(struct ng_call *pub, const struct ng_doc *present, struct 
     json_string(writer, purge->key.id);
     json_name(writer, "revision");
     json_int(writer, (int64_t)purge->revision);
+    json_name(writer, "due");
+    json_int(writer, purge->due_ms);
     json_end(writer);
     struct ng_str json = pub->host->json_result(writer);
     return json.data != NULL ? store_draft_json(next, json) : call_no_memory(purge->call);
+}
+
+static int purge_note(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
+                      void *user)
+{
+    (void)pub;
+    (void)present;
+    return purge_put_note(user, next);
 }
 
 /* A later purge of the document may have put its own there. */
@@ -89,9 +111,14 @@ static int purge_note_done(struct ng_call *pub, const struct ng_doc *present,
 {
     const struct purge *purge = user;
     (void)pub;
-    if ((uint64_t)json_get_integer(present->body, "revision") <= purge->revision) {
-        store_draft_delete(next);
+    if (present->revision == 0 || present->deleted ||
+        (uint64_t)json_get_integer(present->body, "revision") > purge->revision) {
+        return NG_OK;
     }
+    if (!purge->last) {
+        return purge_put_note(purge, next);
+    }
+    store_draft_delete(next);
     return NG_OK;
 }
 
@@ -120,24 +147,111 @@ static int purge_note_change(struct purge *purge, ng_change_fn *fn, struct ng_ch
 
 /* ---- the rest ---- */
 
-/* The journal forgets the document when the event of the deletion reaches it, by events whose
- * data the store removes: so it goes first. */
-static int purge_finish(struct purge *purge)
+struct purge_page {
+    struct purge *purge;
+    struct ng_event events[PURGES_PAGE];
+    uint64_t seqs[PURGES_PAGE];
+    size_t count;
+};
+
+static int purge_take_event(void *user, const struct ng_event *event)
+{
+    struct purge_page *page = user;
+    page->seqs[page->count] = event->seq;
+    page->events[page->count++] = (struct ng_event){
+        .size = sizeof(*event),
+        .seq = event->seq,
+        .time_ms = event->time_ms,
+        .revision = event->revision,
+        .agent = page->purge->call->caller.agent,
+    };
+    return page->count == PURGES_PAGE;
+}
+
+/* The events about the document, in the journal and in the store. */
+static int purge_events(struct purge *purge)
+{
+    struct call *call = purge->call;
+    struct store *store = call->gateway->store;
+    struct journal_front *journal = call->gateway->journal;
+    struct purge_page *page = arena_alloc(&call->arena, sizeof(*page));
+    if (page == NULL) {
+        return call_no_memory(call);
+    }
+    page->purge = purge;
+    int rc = journal_flush(journal, call);
+    uint64_t until = store_look_seq(store);
+    for (uint64_t since = 0; rc == NG_OK && since < until; since += PURGES_PAGE) {
+        page->count = 0;
+        if (purge->upkeep) {
+            call->deadline_ns = clock_monotonic_ns() + (int64_t)PURGES_PAGE_MS * 1000000;
+        }
+        rc = store_purge_events(store, call, &purge->key, purge->revision, since,
+                                since + PURGES_PAGE, purge_take_event, page);
+        if (rc == NG_OK && page->count > 0) {
+            rc = journal_purge(journal, call, &purge->key, page->events, page->count);
+        }
+        if (rc == NG_OK && page->count > 0) {
+            rc = store_purge_data(store, call, page->seqs, page->count);
+        }
+    }
+    return rc;
+}
+
+/* Revisions first, also while the journal is away: what was not delivered yet is then without
+ * its texts. Without the sweep. */
+static int purge_remove(struct purge *purge)
+{
+    struct call *call = purge->call;
+    struct store *store = call->gateway->store;
+    const struct ng_collection *collection = store_collection(store, purge->key.collection);
+    int rc = store_purge(store, call, &purge->key, purge->revision);
+    if (rc == NG_OK && collection != NULL &&
+        (collection->flags & NG_COLLECTION_REFERENCED) != 0) {
+        rc = purge_events(purge);
+    }
+    return rc;
+}
+
+static int purge_end(struct purge *purge)
 {
     struct call *call = purge->call;
     struct gateway *gateway = call->gateway;
-    const struct ng_collection *collection =
-        store_collection(gateway->store, purge->key.collection);
     struct ng_change done;
+    bool late = store_is_shared(gateway->store) || journal_is_remote(gateway->journal);
+    purge->last = purge->last || !late;
+    purge->due_ms = clock_unix_ms() + PURGES_AGAIN_MS;
     int rc = purge_note_change(purge, purge_note_done, &done);
-    if (rc == NG_OK && collection != NULL &&
-        (collection->flags & NG_COLLECTION_REFERENCED) != 0) {
-        rc = journal_flush(gateway->journal, call);
+    return rc == NG_OK ? store_write_wait(gateway->store, call, &done, 1) : rc;
+}
+
+/* One at a time in this process: a second one waits for the upkeep. */
+static bool purge_enter(struct gateway *gateway)
+{
+    return !atomic_exchange(&gateway->purges, true);
+}
+
+static void purge_leave(struct gateway *gateway)
+{
+    atomic_store(&gateway->purges, false);
+}
+
+static int purge_finish(struct purge *purge)
+{
+    struct gateway *gateway = purge->call->gateway;
+    if (!purge_enter(gateway)) {
+        return call_fail(purge->call, NG_EBUSY, "another purge is under way");
+    }
+    int rc = purge_remove(purge);
+    int swept = store_purge_sweep(gateway->store, purge->call);
+    if (rc == NG_OK) {
+        rc = swept;
     }
     if (rc == NG_OK) {
-        rc = store_purge(gateway->store, call, &purge->key, purge->revision);
+        rc = purge_end(purge);
     }
-    return rc == NG_OK ? store_write_wait(gateway->store, call, &done, 1) : rc;
+    purge_leave(gateway);
+    return rc;
 }
 
 static void purge_log_pending(struct call *call, const struct ng_key *key)
@@ -197,6 +311,7 @@ struct purge_list {
     struct call *call;
     struct purge purges[PURGES_STEP];
     size_t count;
+    int64_t now_ms;
     int rc;
 };
 
@@ -204,19 +319,47 @@ static int purge_row(void *user, const struct ng_doc *row)
 {
     struct purge_list *list = user;
     struct call *call = list->call;
-    struct purge *purge = &list->purges[list->count++];
     const struct ng_value *body = NULL;
-    list->rc = call->pub.host->json_parse(&call->pub, row->json, &body);
+    struct ng_str json = arena_copy(&call->arena, row->json);
+    list->rc = json.data == NULL ? call_no_memory(call)
+                                 : call->pub.host->json_parse(&call->pub, json, &body);
     if (list->rc != NG_OK) {
         return 1;
     }
-    *purge = (struct purge){
+    struct purge purge = {
         .call = call,
         .key = {json_get_text(body, "collection"), json_get_text(body, "space"),
                 json_get_text(body, "id")},
         .revision = (uint64_t)json_get_integer(body, "revision"),
+        .due_ms = json_get_integer(body, "due"),
+        .upkeep = true,
     };
+    purge.last = purge.due_ms > 0;
+    /* One that only another gateway declares is left to it. */
+    if (purge.due_ms <= list->now_ms &&
+        store_collection(call->gateway->store, purge.key.collection) != NULL) {
+        list->purges[list->count++] = purge;
+    }
     return 0;
+}
+
+/* In a call of its own, which takes its time. */
+static int purge_again(struct call *call, const struct purge *from, bool *ret_removed)
+{
+    struct call *step = call_new(call->gateway);
+    if (step == NULL) {
+        return call_no_memory(call);
+    }
+    struct purge purge = *from;
+    step->may_block = true;
+    purge.call = step;
+    int rc = purge_remove(&purge);
+    *ret_removed = rc == NG_OK;
+    if (rc != NG_OK) {
+        purge_log_pending(step, &purge.key);
+    }
+    call_unref(step);
+    return rc;
 }
 
 int host_purge_upkeep(struct gateway *gateway, struct call *call)
@@ -232,12 +375,27 @@ int host_purge_upkeep(struct gateway *gateway, struct call *call)
         return call_no_memory(call);
     }
     list->call = call;
+    list->now_ms = clock_unix_ms();
     int rc = store_query(gateway->store, call, &query, purge_row, list, NULL);
     if (rc == NG_OK) {
         rc = list->rc;
     }
-    for (size_t i = 0; rc == NG_OK && i < list->count; i++) {
-        rc = purge_finish(&list->purges[i]);
+    if (rc != NG_OK || list->count == 0 || !purge_enter(gateway)) {
+        return rc;
     }
+    bool removed[PURGES_STEP] = {false};
+    bool any = false;
+    for (size_t i = 0; i < list->count; i++) {
+        (void)purge_again(call, &list->purges[i], &removed[i]); /* a failure is logged */
+        any = any || removed[i];
+    }
+    if (any) {
+        call->deadline_ns = 0; /* one sweep for all, which takes its time */
+        rc = store_purge_sweep(gateway->store, call);
+    }
+    for (size_t i = 0; rc == NG_OK && i < list->count; i++) {
+        rc = removed[i] ? purge_end(&list->purges[i]) : NG_OK;
+    }
+    purge_leave(gateway);
     return rc;
 }

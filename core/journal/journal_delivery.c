@@ -199,17 +199,13 @@ static int delivery_pass(struct journal_front *front, struct call *call,
     int rc = NG_OK;
     for (size_t at = 0; rc == NG_OK && at < count;) {
         size_t run = 0;
-        if (delivery_is_purge(entries[at])) {
-            rc = delivery_purge(front, call, entries[at]);
-        }
-        while (at + run < count && entries[at + run]->kind != NG_ENTRY_FORGET &&
-               (run == 0 || !delivery_is_purge(entries[at + run]))) {
+        while (at + run < count && entries[at + run]->kind != NG_ENTRY_FORGET) {
             run++;
         }
-        if (rc == NG_OK && run > 0) {
+        if (run > 0) {
             rc = delivery_store(front, call, entries + at, run);
             at += run;
-        } else if (rc == NG_OK) {
+        } else {
             rc = delivery_forget(front, call, entries[at++]);
         }
     }

@@ -107,12 +107,6 @@ void delivery_count_newer(struct journal_front *front);
 /* Shared documents: another gateway has moved the cursor from `from` to the present one. */
 void delivery_count_moved(struct journal_front *front, uint64_t from);
 
-/* journal_purge.c: the event of a purge takes the entries of its document out of the lists of
- * their days, and becomes its reference. */
-bool delivery_is_purge(const struct ng_entry *entry);
-int delivery_purge(struct journal_front *front, struct call *call,
-                   const struct ng_entry *entry);
-
 /* journal_referenced.c: events of these collections become entries. Of this gateway: */
 bool delivery_declares(const struct journal_front *front, struct ng_str collection);
 /* Of any gateway on this database, as far as known. Not with the lock held. */

@@ -225,6 +225,7 @@ static int journal_read_data(struct arena *arena, const struct ng_value *body,
     journal_read_about(body, entry);
     if (str_is(json_get_text(body, "kind"), "forget")) {
         entry->kind = NG_ENTRY_FORGET;
+        entry->version = 0; /* it is about a memory */
     }
     if (entry->kind == NG_ENTRY_MEMORY) {
         entry->content = json_get_text(body, "content");

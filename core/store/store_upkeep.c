@@ -131,7 +131,9 @@ int store_maintain(struct store *store, struct call *call)
 
 int store_can_purge(struct store *store, struct call *call)
 {
-    if (store->backend->events_of != NULL && store->backend->purge != NULL) {
+    const struct ng_documents *backend = store->backend;
+    if (backend->purge != NULL && backend->purge_events != NULL &&
+        backend->purge_data != NULL && backend->purge_sweep != NULL) {
         return NG_OK;
     }
     return call_fail(call, NG_EUNAVAILABLE,
@@ -164,18 +166,16 @@ static int purge_about(struct call *call, const struct ng_key *key, struct ng_st
     return NG_OK;
 }
 
-int store_events_of(struct store *store, struct call *call, const struct ng_key *key,
-                    uint64_t revision, ng_event_fn *event, void *user)
+int store_purge_events(struct store *store, struct call *call, const struct ng_key *key,
+                       uint64_t revision, uint64_t since, uint64_t until, ng_event_fn *event,
+                       void *user)
 {
     struct abi_given given = {.backend = store->backend->name, .to.event = event, .user = user};
     struct ng_str about = {NULL, 0};
-    int rc = store_can_purge(store, call);
+    int rc = purge_about(call, key, &about);
     if (rc == NG_OK) {
-        rc = purge_about(call, key, &about);
-    }
-    if (rc == NG_OK) {
-        rc = store->backend->events_of(store->db, &call->pub, key, revision, about,
-                                       abi_give_event, &given);
+        rc = store->backend->purge_events(store->db, &call->pub, key, revision, about, since,
+                                          until, abi_give_event, &given);
     }
     return abi_given_end(call, &given, rc);
 }
@@ -183,13 +183,15 @@ int store_events_of(struct store *store, struct call *call, const struct ng_key 
 int store_purge(struct store *store, struct call *call, const struct ng_key *key,
                 uint64_t revision)
 {
-    struct ng_str about = {NULL, 0};
-    int rc = store_can_purge(store, call);
-    if (rc == NG_OK) {
-        rc = purge_about(call, key, &about);
-    }
-    if (rc == NG_OK) {
-        rc = store->backend->purge(store->db, &call->pub, key, revision, about);
-    }
-    return rc;
+    return store->backend->purge(store->db, &call->pub, key, revision);
+}
+
+int store_purge_data(struct store *store, struct call *call, const uint64_t *seqs, size_t count)
+{
+    return store->backend->purge_data(store->db, &call->pub, seqs, count);
+}
+
+int store_purge_sweep(struct store *store, struct call *call)
+{
+    return store->backend->purge_sweep(store->db, &call->pub);
 }

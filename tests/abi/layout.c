@@ -634,9 +634,11 @@ AT(ng_documents, advise, 224);
 SIZE(ng_documents, 232);
 AT(ng_documents, confirm, 232);
 SIZE(ng_documents, 240);
-AT(ng_documents, events_of, 240);
-AT(ng_documents, purge, 248);
-SIZE(ng_documents, 256);
+AT(ng_documents, purge, 240);
+AT(ng_documents, purge_events, 248);
+AT(ng_documents, purge_data, 256);
+AT(ng_documents, purge_sweep, 264);
+SIZE(ng_documents, 272);
 PAD(ng_documents, flags, 4);
 
 /* ---- journal.h ---- */

@@ -27,7 +27,8 @@
  * edit_count and folder of ng_file_transfer; ng_hit, ng_find, and find, find_kind and scans of
  * ng_resources; find of ng_host; memories of ng_recall; answer_room of ng_host;
  * session of ng_caller; reply_meta, undo and purge of ng_host; only_deleted of ng_query;
- * NG_DOCUMENTS_ONLY_DELETED; events_of and purge of ng_documents.
+ * NG_DOCUMENTS_ONLY_DELETED; purge, purge_events,
+ * purge_data and purge_sweep of ng_documents.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

@@ -20,6 +20,9 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
                           struct ng_draft *next, void *user)
 {
     const struct entry_restore *restore = user;
+    if (entry_is_purged(present)) { /* since it was looked up */
+        return entry_not_found(call, &restore->key, present);
+    }
     struct entry_draft draft = {
         .self = restore->self,
         .collection = entry_collection(restore->key.collection),
