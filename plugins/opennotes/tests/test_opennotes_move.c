@@ -202,8 +202,8 @@ static void deleted_and_back(void **state)
     fixture_has(fixture, "plan.md", "second\n");
 }
 
-/* A name that may be on disk in another Unicode form is looked for there. AddressSanitizer tells
- * of a connection of the index that is not given back. */
+/* A name that may be on disk in another Unicode form is looked for there. AddressSanitizer
+ * tells of a connection of the index that is not given back. */
 static void name_in_unicode(void **state)
 {
     struct fixture *fixture = *state;
