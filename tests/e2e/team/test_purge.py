@@ -16,6 +16,8 @@ SPACES = itertools.count(1)
 SECRET, TITLE = "hunter2xyzzy", "zanzibarleak"
 ADMIN, WRITER = "root", "ann"
 KILLS = 12
+MANY = 200
+ROUNDS = 3
 
 
 @pytest.fixture(scope="module", params=["sqlite", "mongo"])
@@ -35,10 +37,13 @@ def gateways(request, tmp_path_factory):
 
 class Team:
     def __init__(self, gateways):
-        self.space, self.next, self.gateways = f"purge{next(SPACES)}", itertools.cycle(gateways), gateways
+        self.space, self.gateways = f"purge{next(SPACES)}", gateways
+        self.next, self.lock = itertools.cycle(gateways), threading.Lock()
 
     def call(self, tool, agent=WRITER, **arguments):
-        return next(self.next).call(tool, arguments, {"X-Notegate-Agent": agent, "X-Notegate-Space": self.space})
+        with self.lock:
+            gateway = next(self.next)
+        return gateway.call(tool, arguments, {"X-Notegate-Agent": agent, "X-Notegate-Space": self.space})
 
     def ok(self, tool, agent=WRITER, **arguments):
         answer = self.call(tool, agent, **arguments)
@@ -51,6 +56,7 @@ class Team:
         self.ok("notebook_update", notebook_id=name, append=f"Again: {SECRET}")
         self.ok("notebook_read", "bob", notebook_id=name)
         self.ok("notebook_update", notebook_id=name, edits=[{"old_str": "password", "new_str": "word"}])
+        self.ok("notebook_read", "eve", notebook_id=name)
         assert self.ok("notebook_search", query=SECRET)["total"] == 1
         assert SECRET in str(self.ok("memory_timeline")) or TITLE in str(self.ok("memory_timeline"))
         return name
@@ -106,6 +112,48 @@ def test_nothing_of_it_is_left(team):
     assert team.ok("notebook_read", notebook_id=other)["content"] == "stays"
     # It is done, and asked once more it says so.
     assert team.ok("notebook_delete", ADMIN, notebook_id=name, purge=True)["status"] == "purged"
+
+
+def test_among_many(start):
+    """Rows that were moved within the file leave no bytes behind."""
+    gateway = start(["plugins=agent_notebook,search"])
+    team = Team([gateway])
+    names = []
+    for number in range(MANY):
+        text = f"{SECRET} {TITLE}" if number % 40 == 7 else f"text {number}"
+        names.append(team.ok("notebook_create", collection="pages", title=f"Page {number}", content=text)["notebook_id"])
+    for name in names:
+        team.ok("notebook_update", notebook_id=name, append="more")
+    for name in names[7::40]:
+        assert team.ok("notebook_delete", ADMIN, notebook_id=name, purge=True)["status"] == "purged"
+    left = files(gateway)
+    assert SECRET.encode() not in left and TITLE.encode() not in left
+    assert team.ok("notebook_list")["total"] == MANY - len(names[7::40])
+
+
+def test_beside_agents_that_change_it(team):
+    """Whoever restores, updates, undoes or reads it meanwhile brings nothing back."""
+    for _ in range(ROUNDS):
+        name = team.entry()
+        going = threading.Event()
+
+        def meddle(number):
+            while not going.is_set():
+                for tool, more in (("notebook_restore", {"version": 2}), ("notebook_restore", {}), ("notebook_update", {"append": "x"}),
+                                   ("notebook_read", {}), ("notebook_read", {"version": 1})):
+                    team.call(tool, (ADMIN, WRITER)[number % 2], notebook_id=name, **more)
+
+        threads = [threading.Thread(target=meddle, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        done = team.ok("notebook_delete", ADMIN, notebook_id=name, purge=True)
+        going.set()
+        for thread in threads:
+            thread.join()
+        assert done["status"] == "purged"
+        assert team.call("notebook_read", notebook_id=name).status_code == 404
+        assert team.ok("notebook_history", notebook_id=name)["total"] == 1
+        assert SECRET not in team.everything()
 
 
 def test_a_deleted_entry_is_restored_first(team):
