@@ -228,12 +228,13 @@ static int purge_end(struct purge *purge)
 /* One at a time in this process: a second one waits for the upkeep. */
 static bool purge_enter(struct gateway *gateway)
 {
-    return !atomic_exchange(&gateway->purges, true);
+    unsigned none = 0;
+    return atomic_compare_exchange_strong(&gateway->purges, &none, 1);
 }
 
 static void purge_leave(struct gateway *gateway)
 {
-    atomic_store(&gateway->purges, false);
+    atomic_store(&gateway->purges, 0);
 }
 
 static int purge_finish(struct purge *purge)
