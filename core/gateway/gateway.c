@@ -86,15 +86,12 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
     if (rc == NG_OK) {
         rc = cluster_open(gateway, call, &gateway->cluster);
     }
-    if (rc == NG_OK) {
-        rc = host_purge_open(gateway, call);
-    }
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = gateway_declare_collections(gateway, call, plugins[i]);
     }
-    return rc;
+    return rc == NG_OK ? host_purge_open(gateway, call) : rc;
 }
 
 static int open_keys(struct gateway *gateway, struct call *call, const void *user)
