@@ -165,6 +165,10 @@ static const struct ng_documents mongo_documents = {
     .watch = watch_set,
     .advise = advise_run,
     .confirm = read_confirm,
+    .purge = purge_run,
+    .purge_events = purge_events,
+    .purge_data = purge_data,
+    .purge_sweep = purge_sweep,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* forget.c - one memory: reading it, and removing it from its day and from recall. */
+/* forget.c - one memory: reading it, and removing it from its day and from recall; also the
+ * line of a reference from its day. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,13 +12,13 @@
 #define FORGET_DAYS 3
 /* EVAL, script, number of keys, keys, arguments. */
 #define FORGET_KEYS (3 + FORGET_DAYS)
-#define FORGET_ARGS 5
+#define FORGET_ARGS 6
 #define FORGET_WORDS (3 + FORGET_KEYS + FORGET_ARGS)
 
 /*
  * KEYS: the marks, the hash, recent, lists of days. ARGV: the mark ("": any), the least number
- * in it, the one that it gets, name in recent, event id. Returns -1 if the mark is gone or has
- * a lower number.
+ * in it, the one that it gets, name in recent, event id, "ref" if it is a reference. Returns -1
+ * if the mark is gone or has a lower number.
  *
  * The line is found from the newest one on, by its event id. A Redis killed while it wrote the
  * effects to its file may keep the first ones only: the hash, which tells the day, goes last,
@@ -37,7 +38,7 @@ static const char forget_script[] = REDIS_LUA_LACKS
     "  if not string.find(line, ARGV[5], 1, true) then return false end\n"
     "  local good, event = pcall(cjson.decode, line)\n"
     "  return good and type(event) == 'table' and event.event_id == ARGV[5] and\n"
-    "    event.type ~= 'notebook_ref'\n"
+    "    (event.type == 'notebook_ref') == (ARGV[6] == 'ref')\n"
     "end\n"
     "local function remove(list)\n"
     "  if redis.call('TYPE', list).ok ~= 'list' then return end\n"
@@ -135,6 +136,7 @@ int redis_forget(void *journal, struct ng_call *call, struct ng_str mark, uint64
     words[count++] = redis_number(call, (int64_t)entry->seq);
     words[count++] = REDIS_JOIN(call, WORD(REDIS_MEMORY), entry->id);
     words[count++] = entry->id;
+    words[count++] = entry->version > 0 ? WORD("ref") : WORD("");
     int64_t reply = 0;
     rc = redis_do(redis, call, words, count, &reply);
     if (rc == NG_OK && reply < 0) {

@@ -353,6 +353,8 @@ void disk_release_files(struct db *db);
 int disk_check_files(const struct db *db, char *error, size_t error_max);
 /* Free disk space in bytes; UINT64_MAX: unknown. */
 uint64_t disk_free(const struct db *db);
+/* Of the database as the last commit has it, log included. With the writer lock. */
+uint64_t disk_bytes(struct conn *writer);
 /* Can the log be copied into the database and still leave room for a write? */
 bool disk_takes_copy(struct conn *writer);
 /* Free bytes that a retry of the running transaction needs. With the writer lock. */
@@ -407,6 +409,9 @@ int values_functions(sqlite3 *sql);
  * damaged; else an error of the connection. */
 int state_load(struct conn *conn, int64_t doc, uint64_t revision, struct state *state);
 void state_done(struct state *state);
+/* Stores the revision whole, as the one before it is removed. With the writer lock. */
+int revision_make_whole(struct conn *conn, int64_t doc, uint64_t revision,
+                        const struct state *state);
 
 /* queue.c */
 int queue_commit(void *self, struct ng_batch *batch, ng_done_fn *done, void *user);
@@ -555,6 +560,13 @@ int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection);
 int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
                  bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision),
                  void *user);
+/* purge.c */
+int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision);
+int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
+                 struct ng_str about, uint64_t since, uint64_t until, ng_event_fn *event,
+                 void *user);
+int purge_data(void *self, struct ng_call *call, const uint64_t *seqs, size_t count);
+int purge_sweep(void *self, struct ng_call *call);
 int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *user);
 int import_begin(void *self, struct ng_call *call);
 int import_record(void *self, struct ng_call *call, const struct ng_record *record);

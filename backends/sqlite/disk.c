@@ -23,19 +23,25 @@ uint64_t disk_free(const struct db *db)
     return blocks * room.f_frsize;
 }
 
+uint64_t disk_bytes(struct conn *writer)
+{
+    sqlite3_stmt *stmt = conn_stmt(writer, STMT_PAGE_COUNT);
+    uint64_t bytes = 0;
+    if (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW) {
+        bytes = column_u64(stmt, 0) * DB_PAGE_BYTES;
+    }
+    (void)sqlite3_reset(stmt);
+    return bytes;
+}
+
 /* The growth of the database when the log is copied into it. */
 static uint64_t copy_bytes(struct conn *writer)
 {
     struct stat status;
-    sqlite3_stmt *stmt = conn_stmt(writer, STMT_PAGE_COUNT);
-    if (stmt == NULL || stat(writer->db->path, &status) != 0) {
+    if (stat(writer->db->path, &status) != 0) {
         return 0;
     }
-    uint64_t bytes = 0;
-    if (sqlite3_step(stmt) == SQLITE_ROW) {
-        bytes = column_u64(stmt, 0) * DB_PAGE_BYTES;
-    }
-    (void)sqlite3_reset(stmt);
+    uint64_t bytes = disk_bytes(writer);
     return bytes - u64_min(bytes, (uint64_t)status.st_size);
 }
 

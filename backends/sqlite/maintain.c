@@ -155,25 +155,6 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
     return sql_run(conn, &sql);
 }
 
-/* Its predecessor is dropped, so the revision is stored whole from now on. */
-static int make_whole(struct conn *conn, int64_t doc, uint64_t revision,
-                      const struct state *state)
-{
-    struct sql sql = {0};
-    struct bound json = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->json)};
-    struct bound text = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->text)};
-    sql_add(&sql, "UPDATE log SET kind=1,json_at=NULL,json_removed=NULL,text_at=NULL,"
-                  "text_removed=NULL,json=");
-    sql_bind(&sql, &json);
-    sql_add(&sql, ",text=");
-    sql_bind(&sql, &text);
-    sql_add(&sql, " WHERE kind=2 AND doc=");
-    sql_bind_int(&sql, doc);
-    sql_add(&sql, " AND revision=");
-    sql_bind_int(&sql, (int64_t)revision);
-    return sql_run(conn, &sql);
-}
-
 /* Drops a run of marked revisions, after making the one behind them independent. */
 static int drop_rows(struct thin *thin, size_t first, size_t last, struct state *state)
 {
@@ -195,7 +176,7 @@ static int drop_rows(struct thin *thin, size_t first, size_t last, struct state 
     if (behind > 0) {
         rc = state_load(conn, thin->doc, behind, state);
         if (rc == NG_OK) {
-            rc = make_whole(conn, thin->doc, behind, state);
+            rc = revision_make_whole(conn, thin->doc, behind, state);
         }
     }
     for (size_t i = first; i <= last && rc == NG_OK; i++) {

@@ -97,6 +97,24 @@ void state_done(struct state *state)
     state->doc = 0;
 }
 
+int revision_make_whole(struct conn *conn, int64_t doc, uint64_t revision,
+                        const struct state *state)
+{
+    struct sql sql = {0};
+    struct bound json = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->json)};
+    struct bound text = {.kind = BOUND_BLOB, .bytes = bytes_str(&state->text)};
+    sql_add(&sql, "UPDATE log SET kind=1,json_at=NULL,json_removed=NULL,text_at=NULL,"
+                  "text_removed=NULL,json=");
+    sql_bind(&sql, &json);
+    sql_add(&sql, ",text=");
+    sql_bind(&sql, &text);
+    sql_add(&sql, " WHERE kind=2 AND doc=");
+    sql_bind_int(&sql, doc);
+    sql_add(&sql, " AND revision=");
+    sql_bind_int(&sql, (int64_t)revision);
+    return sql_run(conn, &sql);
+}
+
 /* ---- counts: only maintenance removes revisions, so a count continues from the last known one
  * ----
  */

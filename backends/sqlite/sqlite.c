@@ -291,6 +291,10 @@ static const struct ng_documents sqlite_documents = {
     .import_end = import_end,
     .verify = verify_run,
     .last_seq = sqlite_last_seq,
+    .purge = purge_run,
+    .purge_events = purge_events,
+    .purge_data = purge_data,
+    .purge_sweep = purge_sweep,
 };
 
 NG_EXPORT_DOCUMENTS(sqlite_documents);

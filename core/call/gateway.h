@@ -66,6 +66,7 @@ struct gateway {
     atomic_bool cancelling; /* those that run are to end, background work as well */
     atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
+    atomic_uint purges; /* under way: one at most */
     struct spare_calls spare_calls;
     /* Limits by the configuration. */
     struct {

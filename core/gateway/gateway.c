@@ -91,7 +91,7 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = gateway_declare_collections(gateway, call, plugins[i]);
     }
-    return rc;
+    return rc == NG_OK ? host_purge_open(gateway, call) : rc;
 }
 
 static int open_keys(struct gateway *gateway, struct call *call, const void *user)
@@ -218,6 +218,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     if (rc == NG_OK) {
         rc = store_maintain(gateway->store, call);
     }
+    rc = first_error(rc, host_purge_upkeep(gateway, call));
     rc = first_error(rc, journal_keep_run(gateway->journal, call));
     rc = first_error(rc, keys_upkeep(gateway->keys, call));
     void *tasks = atomic_load(&gateway->tasks.self);

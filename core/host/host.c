@@ -109,4 +109,5 @@ const struct ng_host call_host = {
     .answer_room = host_answer_room,
     .reply_meta = host_reply_meta,
     .undo = host_undo,
+    .purge = host_purge,
 };

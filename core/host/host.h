@@ -136,4 +136,12 @@ int host_no_write(struct call *call);
 
 int host_undo(struct ng_call *pub, const struct ng_undo *what);
 
+/* ---- host_purge.c ---- */
+
+/* Declares the collection of unfinished purges. */
+int host_purge_open(struct gateway *gateway, struct call *call);
+/* Ends purges that were cut off. On a worker. */
+int host_purge_upkeep(struct gateway *gateway, struct call *call);
+int host_purge(struct ng_call *pub, const struct ng_change *change, bool *ret_pending);
+
 #endif

@@ -118,7 +118,9 @@ static int undo_find(struct undo *undo)
     *step = (struct ng_undo_step){.size = sizeof(*step)};
     undo->refusal = UNDO_MAY;
     int rc = undo_read(undo, 0, &step->present);
-    if (rc == NG_OK && step->present->revision > 0) {
+    bool is_purged = rc == NG_OK && step->present->deleted &&
+                     str_is(step->present->action, NG_ACTION_PURGED);
+    if (rc == NG_OK && step->present->revision > 0 && !is_purged) {
         rc = undo_find_last(undo, &last);
     }
     if (rc != NG_OK || undo->refusal != UNDO_MAY) {

@@ -56,6 +56,13 @@ bool journal_degraded(struct journal_front *front);
  * NG_EUNAVAILABLE: the journal is unreachable. The call must be allowed to block. */
 int journal_flush(struct journal_front *front, struct call *call);
 
+/* Is it kept by a server, which may lose its last moments? */
+bool journal_is_remote(const struct journal_front *front);
+/* Removes the entries of these events from the lists of their days; after journal_flush(), as
+ * one that comes later stays. On workers. */
+int journal_purge(struct journal_front *front, struct call *call, const struct ng_key *about,
+                  const struct ng_event *events, size_t count);
+
 /* Sets journal.keep for the next upkeep; 0: no limit. NULL is a no-op. */
 void journal_set_keep(struct journal_front *front, int64_t keep_ms);
 /* Upkeep, once an hour: removes entries older than journal.keep, by store_now(). */

@@ -225,6 +225,7 @@ static int journal_read_data(struct arena *arena, const struct ng_value *body,
     journal_read_about(body, entry);
     if (str_is(json_get_text(body, "kind"), "forget")) {
         entry->kind = NG_ENTRY_FORGET;
+        entry->version = 0; /* it is about a memory */
     }
     if (entry->kind == NG_ENTRY_MEMORY) {
         entry->content = json_get_text(body, "content");
@@ -243,6 +244,12 @@ static int journal_read_data(struct arena *arena, const struct ng_value *body,
     return rc;
 }
 
+struct ng_str journal_event_id(struct arena *arena, const struct ng_event *event)
+{
+    return arena_printf(arena, "%lld-%llu", (long long)event->time_ms,
+                        (unsigned long long)event->seq);
+}
+
 int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
                            struct ng_entry *ret)
 {
@@ -253,8 +260,7 @@ int journal_entry_of_event(struct arena *arena, const struct ng_event *event,
     struct ng_entry entry = {
         .size = sizeof(entry),
         .kind = NG_ENTRY_REFERENCE,
-        .event_id = arena_printf(&tree, "%lld-%llu", (long long)event->time_ms,
-                                 (unsigned long long)event->seq),
+        .event_id = journal_event_id(&tree, event),
         .seq = event->seq,
         .space = event->key.space,
         .time_ms = event->time_ms,

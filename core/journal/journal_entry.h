@@ -17,6 +17,8 @@ int journal_entry_read(struct arena *arena, const struct ng_value *body, struct 
                        struct ng_entry *ret);
 /* Copies texts into the arena; absent ones stay absent. False: out of memory. */
 bool journal_copy_texts(struct arena *arena, struct ng_str *const *texts, size_t count);
+/* The id of the entry of an event that names none. {NULL, 0}: out of memory. */
+struct ng_str journal_event_id(struct arena *arena, const struct ng_event *event);
 /* Makes the entry of an event (see journal.h). Texts are copied into the arena, which keeps
  * nothing else. Data that do not parse, or are too long for an entry, are left out.
  * NG_EINTERNAL: out of memory. */

@@ -392,8 +392,8 @@ static int store_list(struct store *store, struct call *call,
 int store_query(struct store *store, struct call *call, const struct ng_query *query,
                 ng_row_fn *row, void *user, uint64_t *ret_total)
 {
-    struct store_listing listing = {
-        .query = query, .row = row, .user = user, .ret_total = ret_total};
+    struct store_listing listing = {.query = query, .row = row, .user = user};
+    listing.ret_total = ret_total;
     int rc = store_check_query(store, call, query);
     if (rc != NG_OK) {
         return rc;
@@ -404,11 +404,9 @@ int store_query(struct store *store, struct call *call, const struct ng_query *q
 int store_search(struct store *store, struct call *call, const struct ng_search *search,
                  ng_row_fn *row, void *user, uint64_t *ret_total, const char **ret_engine)
 {
-    struct store_listing listing = {.query = search->query,
-                                    .search = search,
-                                    .row = row,
-                                    .user = user,
-                                    .ret_total = ret_total};
+    struct store_listing listing = {
+        .query = search->query, .search = search, .row = row, .user = user};
+    listing.ret_total = ret_total;
     int rc = store_check_query(store, call, search->query);
     if (rc != NG_OK) {
         return rc;

@@ -147,6 +147,17 @@ int64_t store_now(struct store *store);
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);
+/* See purge and its kin in struct ng_documents. NG_EUNAVAILABLE: the backend has none. */
+int store_can_purge(struct store *store, struct call *call);
+int store_purge(struct store *store, struct call *call, const struct ng_key *key,
+                uint64_t revision);
+/* `about` is made of the key. */
+int store_purge_events(struct store *store, struct call *call, const struct ng_key *key,
+                       uint64_t revision, uint64_t since, uint64_t until, ng_event_fn *event,
+                       void *user);
+int store_purge_data(struct store *store, struct call *call, const uint64_t *seqs,
+                     size_t count);
+int store_purge_sweep(struct store *store, struct call *call);
 /* Another history.keep, from the next upkeep on. */
 void store_set_keep(struct store *store, int64_t keep_ms);
 void store_pin_revisions(struct store *store,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* store_upkeep.c - removes old data: history beyond history.keep, stored answers; and keeps a
- * clock for it, because the system's clock may be wrong for a while. */
+/* store_upkeep.c - removes old data: history beyond history.keep, stored answers, purged
+ * documents; and keeps a clock for it, because the system's clock may be wrong for a while. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/json/json.h"
+#include "core/module/abi_size.h"
 #include "store.h"
 #include "store_types.h"
 
@@ -122,4 +125,73 @@ int store_maintain(struct store *store, struct call *call)
         (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);
     }
     return rc;
+}
+
+/* ---- purge ---- */
+
+int store_can_purge(struct store *store, struct call *call)
+{
+    const struct ng_documents *backend = store->backend;
+    if (backend->purge != NULL && backend->purge_events != NULL &&
+        backend->purge_data != NULL && backend->purge_sweep != NULL) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EUNAVAILABLE,
+                     "the backend %s cannot remove documents for good; nothing was changed",
+                     store->backend->name);
+}
+
+/* The member `about` of an event of another document that is about this one, as the JSON writer
+ * puts it. */
+static int purge_about(struct call *call, const struct ng_key *key, struct ng_str *ret)
+{
+    struct ng_writer *writer = call->pub.host->json_writer(&call->pub);
+    if (writer == NULL) {
+        return call_no_memory(call);
+    }
+    json_object(writer);
+    json_name(writer, "about");
+    json_object(writer);
+    json_name(writer, "collection");
+    json_string(writer, key->collection);
+    json_name(writer, "id");
+    json_string(writer, key->id);
+    json_end(writer);
+    json_end(writer);
+    struct ng_str json = call->pub.host->json_result(writer);
+    if (json.data == NULL) {
+        return call_no_memory(call);
+    }
+    *ret = str_make(json.data + 1, json.len - 2); /* without the braces */
+    return NG_OK;
+}
+
+int store_purge_events(struct store *store, struct call *call, const struct ng_key *key,
+                       uint64_t revision, uint64_t since, uint64_t until, ng_event_fn *event,
+                       void *user)
+{
+    struct abi_given given = {.backend = store->backend->name, .to.event = event, .user = user};
+    struct ng_str about = {NULL, 0};
+    int rc = purge_about(call, key, &about);
+    if (rc == NG_OK) {
+        rc = store->backend->purge_events(store->db, &call->pub, key, revision, about, since,
+                                          until, abi_give_event, &given);
+    }
+    return abi_given_end(call, &given, rc);
+}
+
+int store_purge(struct store *store, struct call *call, const struct ng_key *key,
+                uint64_t revision)
+{
+    return store->backend->purge(store->db, &call->pub, key, revision);
+}
+
+int store_purge_data(struct store *store, struct call *call, const uint64_t *seqs, size_t count)
+{
+    return store->backend->purge_data(store->db, &call->pub, seqs, count);
+}
+
+int store_purge_sweep(struct store *store, struct call *call)
+{
+    return store->backend->purge_sweep(store->db, &call->pub);
 }

@@ -403,7 +403,8 @@ AT(ng_host, answer_room, 800);
 AT(ng_host, reply_meta, 808);
 SIZE(ng_host, 816);
 AT(ng_host, undo, 816);
-SIZE(ng_host, 824);
+AT(ng_host, purge, 824);
+SIZE(ng_host, 832);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -633,6 +634,11 @@ AT(ng_documents, advise, 224);
 SIZE(ng_documents, 232);
 AT(ng_documents, confirm, 232);
 SIZE(ng_documents, 240);
+AT(ng_documents, purge, 240);
+AT(ng_documents, purge_events, 248);
+AT(ng_documents, purge_data, 256);
+AT(ng_documents, purge_sweep, 264);
+SIZE(ng_documents, 272);
 PAD(ng_documents, flags, 4);
 
 /* ---- journal.h ---- */

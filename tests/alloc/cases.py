@@ -118,6 +118,7 @@ tool("notebook_history", "notebook_history", page())
 tool("notebook_diff", "notebook_diff", page(**{"from": 1, "to": 2}))
 tool("notebook_restore", "notebook_restore", page(version=1), before=twice, writes=True)
 tool("notebook_delete", "notebook_delete", page(), before=entry_of, writes=True)
+tool("notebook_delete purge", "notebook_delete", page(purge=True), before=entry_of, writes=True)
 
 
 def memory_of(world, mark):

@@ -129,6 +129,178 @@ static void test_thinning(void **state)
     expect_clean(f);
 }
 
+/* The events of a feed, as one text of lines. */
+struct event_lines {
+    struct buf text;
+};
+
+static int add_event_line(void *user, const struct ng_event *event)
+{
+    struct event_lines *lines = user;
+    (void)buf_printf(&lines->text, "%.*s %llu %.*s %.*s\n", (int)event->key.id.len,
+                     event->key.id.data, (unsigned long long)event->revision,
+                     (int)event->action.len, event->action.data, (int)event->data.len,
+                     event->data.data != NULL ? event->data.data : "");
+    return 0;
+}
+
+#define ABOUT "\"about\":{\"id\":\"doc\"}"
+#define EVENTS_MAX 16
+
+struct event_list {
+    struct buf text;
+    uint64_t seqs[EVENTS_MAX];
+    size_t count;
+};
+
+/* Without their data, which need not be there. */
+static int add_event(void *user, const struct ng_event *event)
+{
+    struct event_list *list = user;
+    assert_true(list->count < EVENTS_MAX);
+    list->seqs[list->count++] = event->seq;
+    (void)buf_printf(&list->text, "%.*s %llu %.*s, ", (int)event->key.id.len,
+                     event->key.id.data, (unsigned long long)event->revision,
+                     (int)event->action.len, event->action.data);
+    return 0;
+}
+
+/* Asks in two pages, whose border is behind the event `page`. */
+static void take_events(struct fixture *f, const char *id, uint64_t revision, uint64_t page,
+                        struct event_list *ret)
+{
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of(id)};
+    const uint64_t borders[] = {0, page, 1U << 30};
+    memset(ret, 0, sizeof(*ret));
+    buf_init(&ret->text, 65536);
+    for (size_t i = 0; i + 1 < NG_COUNT(borders); i++) {
+        assert_int_equal(f->docs->purge_events(f->db, fixture_call(f), &key, revision,
+                                               ng_str_of(ABOUT), borders[i], borders[i + 1],
+                                               add_event, ret),
+                         NG_OK);
+    }
+}
+
+static void expect_versions(struct fixture *f, const char *id, const char *expected)
+{
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of(id)};
+    struct ng_range range = {
+        .size = sizeof(range), .from = 1, .limit = 100, .with_body = true, .ascending = true};
+    struct rows rows = {0};
+    char found[256] = "";
+    assert_int_equal(f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows),
+                     NG_OK);
+    for (size_t i = 0; i < rows.count; i++) {
+        size_t at = strlen(found);
+        (void)snprintf(found + at, sizeof(found) - at, "%llu%s:%s ",
+                       (unsigned long long)rows.items[i].revision,
+                       rows.items[i].deleted ? "-" : "", rows.items[i].text);
+    }
+    assert_string_equal(found, expected);
+    expect_counted(f, id, 0, 0, rows.count);
+    rows_done(&rows);
+}
+
+static void test_purge(void **state)
+{
+    struct fixture *f = *state;
+    fixture_needs(f->docs->purge != NULL, "purge");
+    static const char *const texts[] = {"first", "first and more", "first and most"};
+    struct change changes[8] = {0};
+    for (size_t i = 0; i < 3; i++) {
+        changes[i] = (struct change){.id = ng_str_of("doc"),
+                                     .base = i,
+                                     .text = ng_str_of(texts[i]),
+                                     .before_text = ng_str_of(i > 0 ? texts[i - 1] : ""),
+                                     .data = "{\"title\":\"secret\"}"};
+        assert_int_equal(fixture_commit(f, &changes[i], 1, NULL, NULL, NULL), NG_OK);
+    }
+    /* Names that begin alike, an event about it, and one of another space. */
+    changes[3] = (struct change){.id = ng_str_of("doc#00000000000000000001"),
+                                 .text = ng_str_of("other"),
+                                 .data = "{\"title\":\"stays\"}"};
+    changes[4] = (struct change){.id = ng_str_of("reader"),
+                                 .data = "{\"about\":{\"id\":\"doc\"},\"title\":\"secret\"}"};
+    changes[5] = (struct change){.id = ng_str_of("elsewhere"),
+                                 .space = "other",
+                                 .data = "{\"about\":{\"id\":\"doc\"},\"title\":\"there\"}"};
+    changes[6] = (struct change){.id = ng_str_of("doc"),
+                                 .base = 3,
+                                 .deleted = true,
+                                 .before_text = ng_str_of(texts[2]),
+                                 .action = NG_ACTION_PURGED,
+                                 .data = "{\"status\":\"gone\"}"};
+    for (size_t i = 3; i < 7; i++) {
+        assert_int_equal(fixture_commit(f, &changes[i], 1, NULL, NULL, NULL), NG_OK);
+    }
+    fixture_settle(f, changes, 7);
+    expect_versions(f, "doc", "1:first 2:first and more 3:first and most 4-: ");
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of("doc")};
+    struct event_list about;
+    take_events(f, "doc", 4, changes[1].seq, &about);
+    assert_string_equal(buf_cstr(&about.text),
+                        "doc 1 created, doc 2 updated, doc 3 updated, reader 1 created, ");
+    for (int round = 0; round < 2; round++) {
+        struct event_lines lines;
+        struct event_list own;
+        struct rows rows;
+        assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, 4), NG_OK);
+        assert_int_equal(f->docs->purge_data(f->db, fixture_call(f), about.seqs, about.count),
+                         NG_OK);
+        assert_int_equal(f->docs->purge_sweep(f->db, fixture_call(f)), NG_OK);
+        expect_versions(f, "doc", "4-: ");
+        assert_int_equal(fixture_get(f, "doc", 3, &rows), NG_ENOTFOUND);
+        rows_done(&rows);
+        assert_int_equal(fixture_get(f, "doc", 0, &rows), NG_OK);
+        assert_true(rows.items[0].deleted);
+        assert_string_equal(rows.items[0].action, NG_ACTION_PURGED);
+        rows_done(&rows);
+        take_events(f, "doc", 4, 0, &own);
+        assert_string_equal(buf_cstr(&own.text),
+                            "doc 1 created, doc 2 updated, doc 3 updated, ");
+        buf_done(&own.text);
+        buf_init(&lines.text, 65536);
+        assert_int_equal(
+            f->docs->changes(f->db, fixture_call(f), 0, 1000, add_event_line, &lines), NG_OK);
+        assert_null(strstr(buf_cstr(&lines.text), "secret"));
+        assert_non_null(strstr(buf_cstr(&lines.text), "stays"));
+        assert_non_null(strstr(buf_cstr(&lines.text), "there"));
+        assert_non_null(strstr(buf_cstr(&lines.text), "doc 4 purged {\"status\":\"gone\"}\n"));
+        buf_done(&lines.text);
+        expect_doc(f, "doc#00000000000000000001", 1, "other");
+        expect_clean(f);
+    }
+    buf_done(&about.text);
+    /* It counts on where it is made again, and that is another document then. */
+    assert_int_equal(fixture_put(f, "doc", 4, "", "new"), NG_OK);
+    assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, 4), NG_OK);
+    expect_versions(f, "doc", "4-: 5:new ");
+    /* None of that name: nothing to do. */
+    key.id = ng_str_of("nothing");
+    assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, 4), NG_OK);
+    expect_clean(f);
+}
+
+/* More revisions than one transaction removes. */
+static void test_purge_many(void **state)
+{
+    struct fixture *f = *state;
+    fixture_needs(f->docs->purge != NULL, "purge");
+    const int count = documents_slow(f) ? 20 : 700;
+    struct ng_key key = {ng_str_of("things"), ng_str_of("team"), ng_str_of("doc")};
+    write_days(f, "doc", count, 1000, INT64_C(20000) * DAY);
+    struct change gone = {.id = ng_str_of("doc"), .base = (uint64_t)count, .deleted = true};
+    char last[64];
+    text_of(last, sizeof(last), count);
+    gone.before_text = ng_str_of(last);
+    assert_int_equal(fixture_commit(f, &gone, 1, NULL, NULL, NULL), NG_OK);
+    assert_int_equal(f->docs->purge(f->db, fixture_call(f), &key, (uint64_t)count + 1), NG_OK);
+    char expected[32];
+    (void)snprintf(expected, sizeof(expected), "%d-: ", count + 1);
+    expect_versions(f, "doc", expected);
+    expect_clean(f);
+}
+
 static void test_keep_all(void **state)
 {
     struct fixture *f = *state;
@@ -368,6 +540,8 @@ int documents_upkeep_contract(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_thinning),
+        TEST(test_purge),
+        TEST(test_purge_many),
         TEST(test_keep_all),
         TEST(test_copy),
         TEST(test_import_thrown_away),

@@ -250,9 +250,13 @@ static void put_of(const struct change *change, struct ng_field_value *fields,
     ret->created_seq = change->base == 0 ? 0 : NG_SEQ_KEEP;
     ret->agent = ng_str_of(change->agent != NULL ? change->agent : "tester");
     ret->tool = ng_str_of("test_tool");
-    ret->action = ng_str_of(change->deleted     ? "deleted"
-                            : change->base == 0 ? "created"
-                                                : "updated");
+    ret->action = ng_str_of(change->action != NULL ? change->action
+                            : change->deleted      ? "deleted"
+                            : change->base == 0    ? "created"
+                                                   : "updated");
+    if (change->data != NULL) {
+        ret->event_data = ng_str_of(change->data);
+    }
 }
 
 int fixture_commit(struct fixture *fixture, struct change *changes, size_t count,

@@ -65,9 +65,11 @@ struct change {
     double n;
     const char *s;
     const char *title;
-    const char *agent; /* NULL: tester */
-    int64_t time_ms;   /* 0: now */
-    uint64_t seq;      /* out */
+    const char *agent;  /* NULL: tester */
+    const char *action; /* NULL: what it does */
+    const char *data;   /* of the event, or NULL */
+    int64_t time_ms;    /* 0: now */
+    uint64_t seq;       /* out */
 };
 
 /* Commits and waits. error: NULL or 512 bytes. */

@@ -25,6 +25,9 @@ int versions_each(struct mongo *db, const char *collection, struct ng_str name,
 int version_load(struct mongo *db, const char *collection, struct ng_str name,
                  const bson_t *doc, uint64_t revision, struct state *state,
                  struct fault *fault);
+/* Stores the version whole, as the one before it is removed. */
+int version_make_whole(struct mongo *db, const char *collection, struct ng_str name,
+                       uint64_t revision, struct fault *fault);
 void version_row(const bson_t *version, const struct ng_key *key, struct ng_doc *ret);
 
 /* ---- adopt.c ---- */

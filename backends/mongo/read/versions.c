@@ -242,3 +242,26 @@ int version_load(struct mongo *db, const char *collection, struct ng_str name,
     }
     return rc;
 }
+
+int version_make_whole(struct mongo *db, const char *collection, struct ng_str name,
+                       uint64_t revision, struct fault *fault)
+{
+    struct state state = {0};
+    struct bytes ref = {0};
+    int rc = version_load(db, collection, name, NULL, revision, &state, fault);
+    if (rc == NG_OK) {
+        rc = name_version(collection, name, revision, &ref);
+    }
+    if (rc == NG_OK) {
+        (void)op_update(db, NULL, OWN_VERSIONS,
+                        bson_of("_id:s, kept:i", bytes_str(&ref), KEPT_SPLICE),
+                        bson_of("$set:{kept:i, json:s, text:s}, $unset:{json_at:1, "
+                                "json_removed:1, text_at:1, text_removed:1}",
+                                KEPT_WHOLE, bytes_str(&state.json), bytes_str(&state.text)),
+                        NULL, fault);
+        rc = fault->rc;
+    }
+    state_done(&state);
+    bytes_done(&ref);
+    return rc;
+}

@@ -79,20 +79,27 @@ bool op_insert(struct mongo *db, struct session *session, const char *collection
     return op_insert_many(db, session, collection, &doc, 1, fault);
 }
 
-static bool update_one(struct mongo *db, struct session *session, const char *collection,
-                       bson_t *filter, bson_t *update, bool upsert, bool *ret_done,
-                       struct fault *fault)
+enum update_kind { UPDATE_ONE, UPDATE_UPSERT, UPDATE_ALL };
+
+static bool update_docs(struct mongo *db, struct session *session, const char *collection,
+                        bson_t *filter, bson_t *update, enum update_kind kind, bool *ret_done,
+                        struct fault *fault)
 {
     struct op op;
     bool good = op_begin(&op, db, session, collection, fault);
     bool done = false;
     if (good) {
-        if (upsert) {
+        if (kind == UPDATE_UPSERT) {
             BSON_APPEND_BOOL(&op.opts, "upsert", true);
         }
         bson_destroy(&op.reply);
-        good = mongoc_collection_update_one(op.collection, filter, update, &op.opts, &op.reply,
-                                            &op.error);
+        if (kind == UPDATE_ALL) {
+            good = mongoc_collection_update_many(op.collection, filter, update, &op.opts,
+                                                 &op.reply, &op.error);
+        } else {
+            good = mongoc_collection_update_one(op.collection, filter, update, &op.opts,
+                                                &op.reply, &op.error);
+        }
         done = good && member_i64(&op.reply, "matchedCount") > 0;
         good = op_end(&op, good, fault);
     }
@@ -107,13 +114,20 @@ static bool update_one(struct mongo *db, struct session *session, const char *co
 bool op_update(struct mongo *db, struct session *session, const char *collection,
                bson_t *filter, bson_t *update, bool *ret_done, struct fault *fault)
 {
-    return update_one(db, session, collection, filter, update, false, ret_done, fault);
+    return update_docs(db, session, collection, filter, update, UPDATE_ONE, ret_done, fault);
+}
+
+bool op_update_all(struct mongo *db, const char *collection, bson_t *filter, bson_t *update,
+                   struct fault *fault)
+{
+    return update_docs(db, NULL, collection, filter, update, UPDATE_ALL, NULL, fault);
 }
 
 bool op_upsert(struct mongo *db, struct session *session, const char *collection,
                bson_t *filter, bson_t *update, bool *ret_found, struct fault *fault)
 {
-    return update_one(db, session, collection, filter, update, true, ret_found, fault);
+    return update_docs(db, session, collection, filter, update, UPDATE_UPSERT, ret_found,
+                       fault);
 }
 
 bool op_delete(struct mongo *db, struct session *session, const char *collection,

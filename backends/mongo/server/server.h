@@ -257,6 +257,8 @@ bool op_insert_many(struct mongo *db, struct session *session, const char *colle
 /* ret_done: whether there was such a document; or NULL. */
 bool op_update(struct mongo *db, struct session *session, const char *collection,
                bson_t *filter, bson_t *update, bool *ret_done, struct fault *fault);
+bool op_update_all(struct mongo *db, const char *collection, bson_t *filter, bson_t *update,
+                   struct fault *fault);
 /* ret_found: whether there was one before; or NULL. */
 bool op_upsert(struct mongo *db, struct session *session, const char *collection,
                bson_t *filter, bson_t *update, bool *ret_found, struct fault *fault);

@@ -46,38 +46,13 @@ static bool is_dropped(const struct thin_state *thin, const struct ng_key *key, 
             !thin->pinned(thin->user, key, member_u64(thin->old.list[at], "revision")));
 }
 
-/* Stores the revision whole, as its predecessor is dropped. */
-static int make_whole(struct thin_state *thin, struct ng_str name, uint64_t revision,
-                      struct fault *fault)
-{
-    struct state state = {0};
-    struct bytes ref = {0};
-    const char *collection = thin->collection->name;
-    int rc = version_load(thin->db, collection, name, NULL, revision, &state, fault);
-    if (rc == NG_OK) {
-        rc = name_version(collection, name, revision, &ref);
-    }
-    if (rc == NG_OK) {
-        (void)op_update(thin->db, NULL, OWN_VERSIONS,
-                        bson_of("_id:s, kept:i", bytes_str(&ref), KEPT_SPLICE),
-                        bson_of("$set:{kept:i, json:s, text:s}, $unset:{json_at:1, "
-                                "json_removed:1, text_at:1, text_removed:1}",
-                                KEPT_WHOLE, bytes_str(&state.json), bytes_str(&state.text)),
-                        NULL, fault);
-        rc = fault->rc;
-    }
-    state_done(&state);
-    bytes_done(&ref);
-    return rc;
-}
-
 /* Drops the versions between two that stay. */
 static int drop_between(struct thin_state *thin, struct ng_str name, size_t before,
                         size_t behind, struct fault *fault)
 {
     uint64_t from = member_u64(thin->old.list[before], "revision") + 1;
     uint64_t to = member_u64(thin->old.list[behind], "revision") - 1;
-    int rc = make_whole(thin, name, to + 1, fault);
+    int rc = version_make_whole(thin->db, thin->collection->name, name, to + 1, fault);
     if (rc != NG_OK) {
         return rc;
     }

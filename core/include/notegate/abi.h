@@ -26,8 +26,9 @@
  * ng_file_list; NG_ENTRY_INTO; memory and forget of ng_journal; NG_ENTRY_FORGET; edits,
  * edit_count and folder of ng_file_transfer; ng_hit, ng_find, and find, find_kind and scans of
  * ng_resources; find of ng_host; memories of ng_recall; answer_room of ng_host;
- * session of ng_caller; reply_meta and undo of ng_host; only_deleted of ng_query;
- * NG_DOCUMENTS_ONLY_DELETED.
+ * session of ng_caller; reply_meta, undo and purge of ng_host; only_deleted of ng_query;
+ * NG_DOCUMENTS_ONLY_DELETED; purge, purge_events,
+ * purge_data and purge_sweep of ng_documents.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

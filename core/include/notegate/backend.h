@@ -240,6 +240,23 @@ struct ng_documents {
      * because of the state of a document. NULL: get() is so. */
     int (*confirm)(void *db, struct ng_call *call, const struct ng_key *key, ng_row_fn *row,
                    void *user);
+    /* All or none: documents can be purged. All of them may be repeated, also after a failure
+     * halfway. */
+
+    /* Removes all revisions before this one, which is a deletion, and the data of their events.
+     * NG_OK also if there are none. */
+    int (*purge)(void *db, struct ng_call *call, const struct ng_key *key, uint64_t revision);
+    /* The events with numbers above `since` up to `until`, in order, that are of a revision
+     * before this one, or of another document of the space and have data that contain `about`.
+     * Not those that changes() never gives. Their own data may be absent. */
+    int (*purge_events)(void *db, struct ng_call *call, const struct ng_key *key,
+                        uint64_t revision, struct ng_str about, uint64_t since, uint64_t until,
+                        ng_event_fn *event, void *user);
+    /* Removes the data of these events. */
+    int (*purge_data)(void *db, struct ng_call *call, const uint64_t *seqs, size_t count);
+    /* Removes the bytes of what was purged from the search index, the log and free space of the
+     * backend's own files. Takes as long as to write them anew. */
+    int (*purge_sweep)(void *db, struct ng_call *call);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

@@ -228,6 +228,9 @@ struct ng_change {
 /* Most documents of one transaction. */
 #define NG_CHANGES_MAX 64
 
+/* The action of a deletion before which no revision is kept: see `purge` of ng_host. */
+#define NG_ACTION_PURGED "purged"
+
 /* ---- undo ---- */
 
 /* Most undos of a document in a row. */

@@ -27,8 +27,8 @@ extern "C" {
 enum ng_entry_kind {
     NG_ENTRY_REFERENCE = 1, /* to a document: in the list of the day and as its reference */
     NG_ENTRY_MEMORY = 2,    /* a message, thought or tool output: in the list, for recall */
-    NG_ENTRY_FORGET = 3     /* not stored: the memory with the event id `id` is to go; only in
-                             * `forget` of a journal that has it */
+    NG_ENTRY_FORGET = 3     /* not stored: the memory with the event id `id` is to go, or with a
+                             * `version` the reference, from its day; only in `forget` */
 };
 
 /* One entry of the journal. Read by its size. */

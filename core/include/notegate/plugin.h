@@ -353,6 +353,12 @@ struct ng_host {
     int (*reply_meta)(struct ng_call *call, const char *name, struct ng_str text);
     /* See struct ng_undo. Blocks. */
     int (*undo)(struct ng_call *call, const struct ng_undo *undo);
+    /* Deletes a document with the action NG_ACTION_PURGED, then removes its earlier revisions
+     * for good: from the history, the journal, the index and the files of the store. change->fn
+     * deletes it, or changes nothing if it is purged already. *ret_pending: the deletion is
+     * durable, but not all of the rest is done; upkeep repeats it. Blocks. NG_EUNAVAILABLE:
+     * the backend cannot purge, nothing is changed. */
+    int (*purge)(struct ng_call *call, const struct ng_change *change, bool *ret_pending);
 };
 
 /* ---- declarations of a plugin ---- */

@@ -85,6 +85,11 @@ bool entry_exists(const struct ng_doc *doc)
     return doc->revision > 0 && !doc->deleted;
 }
 
+bool entry_is_purged(const struct ng_doc *doc)
+{
+    return doc->deleted && str_is(doc->action, NG_ACTION_PURGED);
+}
+
 int entry_no_memory(struct ng_call *call)
 {
     return ng_fail(call, NG_EINTERNAL, "out of memory");
@@ -130,16 +135,20 @@ int entry_not_found(struct ng_call *call, const struct ng_key *key, const struct
 {
     const struct ng_host *host = call->host;
     bool deleted = doc != NULL && doc->deleted;
+    bool purged = doc != NULL && entry_is_purged(doc);
     bool anywhere = key->collection.data == NULL;
     const struct ng_str pieces[] = {
         ng_str_of("there is no entry '"),
         key->id,
         ng_str_of("' in "),
         anywhere ? ng_str_of("pages, code_snippets or research_notes") : key->collection,
-        ng_str_of(deleted ? "; it was deleted" : ""),
+        ng_str_of(deleted && !purged ? "; it was deleted" : ""),
+        ng_str_of(purged ? "; it was purged" : ""),
     };
     entry_fail_pieces(call, AGENT_NOTEBOOK_ENTRY_NOT_FOUND, pieces, NG_COUNT(pieces));
-    if (deleted) {
+    if (purged) {
+        host->hint(call, "notebook_history shows when and by whom. No version of it is kept.");
+    } else if (deleted) {
         bool writes = call->caller->mode != NG_MODE_ASK && call->caller->role != NG_ROLE_READER;
         host->hint(call, "notebook_history shows its versions while they are kept%s %llu.",
                    writes ? "; notebook_restore brings one back, the last was version"

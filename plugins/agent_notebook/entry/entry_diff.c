@@ -42,7 +42,7 @@ static int diff_versions(struct ng_call *call, struct ng_key *ret_key, uint64_t 
     if (rc != NG_OK) {
         return rc;
     }
-    if (newest->revision == 0) {
+    if (newest->revision == 0 || entry_is_purged(newest)) {
         return entry_not_found(call, ret_key, newest);
     }
     uint64_t last = newest->revision - newest->deleted;

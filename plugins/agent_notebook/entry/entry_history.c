@@ -23,6 +23,7 @@ struct history_list {
     size_t said_count;         /* items for rows that are still to come */
     uint64_t skip, limit;      /* of the rows that are still to come */
     uint64_t shown;
+    uint64_t from; /* the first version that there is */
 };
 
 /* The description of a version in the history of the document. Rows come newest first, so later
@@ -103,6 +104,10 @@ static int history_light(struct history_list *list, const struct ng_key *key,
     struct ng_call *call = list->call;
     const struct ng_value *body = NULL;
     int rc = NG_OK;
+    if (entry_is_purged(newest)) {
+        list->from = newest->revision;
+        return NG_OK;
+    }
     if (newest->deleted && newest->revision < 2) {
         return NG_OK;
     }
@@ -129,7 +134,7 @@ static int history_page(struct history_list *list, const struct ng_key *key, uin
                         uint64_t offset)
 {
     const struct ng_host *host = list->call->host;
-    struct ng_range range = {.size = sizeof(range), .limit = UINT32_MAX};
+    struct ng_range range = {.size = sizeof(range), .from = list->from, .limit = UINT32_MAX};
     int rc = NG_OK;
     list->skip = offset;
     if (offset > 0 && offset < newest) {
@@ -155,7 +160,7 @@ static int history_answer(struct history_list *list, const struct ng_key *key,
 {
     struct ng_call *call = list->call;
     const struct ng_host *host = call->host;
-    struct ng_range all = {.size = sizeof(all)};
+    struct ng_range all = {.size = sizeof(all), .from = list->from};
     uint64_t total = 0;
     int rc = host->history_count(call, key, &all, &total);
     if (rc != NG_OK) {

@@ -155,6 +155,9 @@ static int list_row(void *user, const struct ng_doc *row)
     };
     if (list->deleted) {
         hit->body = NULL;
+        if (entry_is_purged(row)) {
+            hit->revision = 0; /* no version of it is shown */
+        }
         hit->author = entry_join(list->call, &row->author, 1);
     } else if (list->keeps && !lives) {
         hit->json = entry_join(list->call, &row->json, 1);

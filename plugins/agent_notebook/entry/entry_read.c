@@ -33,7 +33,7 @@ static int read_get(struct ng_call *call, struct ng_key *key, const struct ng_do
     if (rc != NG_OK) {
         return rc;
     }
-    if ((*ret)->revision == 0 || ((*ret)->deleted && version == 0)) {
+    if ((*ret)->revision == 0 || ((*ret)->deleted && version == 0) || entry_is_purged(*ret)) {
         return entry_not_found(call, key, *ret);
     }
     if (version == 0 || version == (*ret)->revision) {

@@ -118,7 +118,16 @@ static int resource_read(struct ng_call *call, unsigned collection, struct ng_st
 {
     struct ng_key key = {ng_str_of(entry_collections[collection]), space, id};
     const struct ng_doc *doc = NULL;
-    int rc = call->host->get(call, &key, revision, &doc);
+    int rc = NG_OK;
+    if (revision > 0) {
+        rc = call->host->get(call, &key, 0, &doc);
+    }
+    if (rc == NG_OK && doc != NULL && entry_is_purged(doc)) {
+        return entry_not_found(call, &key, doc);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->get(call, &key, revision, &doc);
+    }
     if (rc == NG_ENOTFOUND) {
         return entry_no_version(call, &key, revision);
     }

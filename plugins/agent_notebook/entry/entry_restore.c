@@ -20,6 +20,9 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
                           struct ng_draft *next, void *user)
 {
     const struct entry_restore *restore = user;
+    if (entry_is_purged(present)) { /* since it was looked up */
+        return entry_not_found(call, &restore->key, present);
+    }
     struct entry_draft draft = {
         .self = restore->self,
         .collection = entry_collection(restore->key.collection),
@@ -57,7 +60,7 @@ static int restore_load(struct ng_call *call, struct entry_restore *restore,
     const struct ng_host *host = call->host;
     const struct ng_doc *last = NULL;
     const struct ng_value *body = NULL;
-    if (newest->revision == 0) {
+    if (newest->revision == 0 || entry_is_purged(newest)) {
         return entry_not_found(call, &restore->key, newest);
     }
     int rc = host->get(call, &restore->key, restore->version, &restore->source);
@@ -200,7 +203,7 @@ int entry_restore_run(void *self, struct ng_call *call, struct ng_str args)
     uint64_t version = (uint64_t)ng_arg_int(call, "version", 0);
     (void)args;
     int rc = entry_find(call, &key, &newest);
-    if (rc == NG_OK && version == 0 && newest->revision == 0) {
+    if (rc == NG_OK && (newest->revision == 0 || entry_is_purged(newest))) {
         rc = entry_not_found(call, &key, newest);
     }
     if (rc == NG_OK && version > 0) {

@@ -15,9 +15,7 @@
 #define COUNT_OF(name, least, most, text)                                                      \
     "\"" name "\":{\"type\":\"integer\",\"minimum\":" least ",\"maximum\":" most               \
     ",\"description\":\"" text "\"}"
-#define ID                                                                                     \
-    "\"notebook_id\":{\"type\":\"string\",\"description\":\"ID of the entry, or its exact "    \
-    "title\"}"
+#define ID "\"notebook_id\":{\"type\":\"string\",\"description\":\"Its ID, or exact title\"}"
 #define WHERE COLLECTION_OF("Its collection, if known")
 #define TAGS_OF(text)                                                                          \
     "\"tags\":{\"type\":\"array\",\"maxItems\":256,\"items\":{\"type\":\"string\","            \
@@ -179,10 +177,12 @@ const char entry_list_result[] = RESULT
     "\"next_offset\":{\"type\":\"integer\"},\"engine\":{\"type\":\"string\"}}}";
 
 const char entry_delete_params[] =
-    OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE "}}";
+    OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE
+           ",\"purge\":{\"type\":\"boolean\",\"description\":\"Admin: with every version, for "
+           "good\"}}}";
 
 const char entry_delete_result[] = RESULT "\"notebook_id\",\"status\"],\"properties\":{" STRING(
-    "notebook_id") "," STRING("collection") "," STRING("status") "}}";
+    "notebook_id") "," STRING("collection") "," STRING("status") "," BOOLEAN("pending") "}}";
 
 const char entry_history_params[] =
     OBJECT "\"required\":[\"notebook_id\"],\"properties\":{" ID "," WHERE ","

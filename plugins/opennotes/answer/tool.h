@@ -25,7 +25,7 @@ struct notes_notebook;
 /* Pieces of schemas. */
 #define NOTES_PARAM_NOTEBOOK                                                                   \
     "\"notebook\":{\"type\":\"string\",\"description\":\"Notebook, by name or folder "         \
-    "(default: the first registered, else the only one)\"}"
+    "(default: the first)\"}"
 #define NOTES_PARAM_LIMIT                                                                      \
     "\"limit\":{\"type\":\"integer\",\"default\":50,\"minimum\":1,\"maximum\":1000,"           \
     "\"description\":\"Maximum results to return (default: 50)\"}"

@@ -220,6 +220,9 @@ void notes_notebook_done(struct notes_notebook *notebook)
 
 int notes_notebook_begin(struct notes_notebook *notebook, struct ng_call *call)
 {
+    if (notebook->db != NULL) {
+        return NG_OK;
+    }
     return notes_index_begin(notebook->index, call, &notebook->db);
 }
 

@@ -202,6 +202,20 @@ static void deleted_and_back(void **state)
     fixture_has(fixture, "plan.md", "second\n");
 }
 
+/* A name that may be on disk in another Unicode form is looked for there. AddressSanitizer
+ * tells of a connection of the index that is not given back. */
+static void name_in_unicode(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture_put(fixture, "größe/maß.md", "text\n");
+    fixture_serve(fixture, NULL);
+    answers(fixture, DELETE, "{\"path\":\"größe\"}",
+            "{\"trash\":\".trash/größe\",\"broken_links\":0}");
+    answers(fixture, MOVE, "{\"path\":\".trash/größe\",\"to\":\"größer\"}",
+            "{\"path\":\"größer\",\"links\":0,\"notes\":[]}");
+    assert_true(fixture_exists(fixture, "größer/maß.md"));
+}
+
 static void deleted_folder(void **state)
 {
     struct fixture *fixture = *state;
@@ -227,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(taken_over, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(deleted_and_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(name_in_unicode, setup, teardown),
         cmocka_unit_test_setup_teardown(deleted_folder, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ CALLS = {
                         {"collection": "pages", "notebook_id": "{page}", "section": "Part", "content": "x"},
                         {"notebook_id": "{page}", "section": "Part", "append": "x"}],
     "notebook_search": [{"query": "text", "collection": "pages", "tags": ["a"]}], "notebook_list": [{"collection": "pages"}, {"deleted": True}],
-    "notebook_delete": [{"collection": "pages", "notebook_id": "{page}"}], "notebook_history": [{"collection": "pages", "notebook_id": "{page}"}],
+    "notebook_delete": [{"collection": "pages", "notebook_id": "{page}"}, {"notebook_id": "{page}", "purge": True}], "notebook_history": [{"collection": "pages", "notebook_id": "{page}"}],
     "notebook_diff": [{"collection": "pages", "notebook_id": "{page}", "from": 1, "to": 1, "offset": 1, "max_bytes": 9}],
     "notebook_restore": [{"collection": "pages", "notebook_id": "{page}", "version": 1}, {"notebook_id": "{page}"}],
     "memory_log": [{"content": "text", "source": "s", "tags": ["a"], "score": 0.5}], "memory_recall": [{"query": "text", "tags": ["a"], "since": "1d"}],

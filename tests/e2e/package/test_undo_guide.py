@@ -45,6 +45,11 @@ def test_an_entry(shell):
     assert '"content":"one"' in answers.replace(": ", ":")
 
 
+def test_removed_for_good(shell):
+    answers = shell(block(GUIDE, "sh", "purge=true")).replace(": ", ":")
+    assert '"status":"purged"' in answers and '"pending"' not in answers
+
+
 def test_a_note_a_file_a_cell(shell):
     shell(block(GUIDE, "sh", "opennotes_create"))
     assert (shell.home / "notes/plan.md").read_text().rstrip().endswith("one")
@@ -53,4 +58,4 @@ def test_a_note_a_file_a_cell(shell):
 
 
 def test_every_block_has_its_test():
-    assert len(blocks(GUIDE, "sh")) == 3
+    assert len(blocks(GUIDE, "sh")) == 4

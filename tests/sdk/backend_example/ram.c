@@ -65,7 +65,7 @@ static void ram_close(void *db)
 static struct ng_str keep(char **at, struct ng_str text)
 {
     struct ng_str copy = {text.data == NULL ? NULL : *at, text.len};
-    if (text.len > 0) {
+    if (text.data != NULL && text.len > 0) {
         memcpy(*at, text.data, text.len);
     }
     *at += text.len;
@@ -221,8 +221,8 @@ static void store(struct ram *ram, struct ng_put *put, struct revision *revision
         free(fresh);
     }
     put->seq = revision->doc.seq = ++ram->seq;
-    revision->doc.created_seq =
-        put->created_seq == NG_SEQ_KEEP ? document->newest->doc.created_seq : revision->doc.seq;
+    bool keeps = put->created_seq == NG_SEQ_KEEP && document->newest != NULL;
+    revision->doc.created_seq = keeps ? document->newest->doc.created_seq : revision->doc.seq;
     revision->before = document->newest;
     document->newest = revision;
     if (ram->last != NULL) {
