@@ -32,6 +32,7 @@ static struct {
 } swap;
 
 #pragma GCC visibility push(default)
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's are reserved */
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags)
 {
@@ -45,6 +46,7 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsign
     return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, flags);
 }
 
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 #pragma GCC visibility pop
 
 /* A path beside the data directory; what is there goes with a folder of its own. */
