@@ -160,7 +160,7 @@ static int purge_free(struct purge *purge, struct conn *conn)
     if (rc == NG_OK) {
         rc = revision_make_whole(conn, purge->doc, purge->revision, &state);
     } else if (rc == NG_ENOTFOUND) {
-        rc = NG_OK; /* it is not kept: nothing follows from anything */
+        rc = NG_OK; /* not kept: no revision depends on another */
     }
     state_done(&state);
     return rc;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * host_purge.c - removes a document for good. The deletion and a note of what is left to do are
- * one transaction. The note goes when the rest is done, so upkeep completes what a crash, a
- * full disk or a journal that is away has cut off.
+ * host_purge.c - removes a document for good. One transaction stores the deletion and a note of
+ * the purge. The note is deleted when the purge is complete. Until then upkeep repeats the
+ * purge: after a crash, a full disk, or an outage of the journal.
  *
- * Where other gateways or a journal on a server take part, an event of before may come late: a
- * receipt in another gateway's queue, a line that a killed Redis had not synced. There the note
- * stays for PURGES_AGAIN_MS, and then all of it is done once more.
+ * Other gateways, and a journal on a server, can write an earlier event after the purge: a read
+ * receipt from another gateway's queue, or a line that Redis restores from its file. There the
+ * note stays for PURGES_AGAIN_MS, and upkeep repeats the purge once.
  */
 #include <inttypes.h>
 
@@ -22,14 +22,14 @@
 #include "core/store/store.h"
 #include "host.h"
 
-/* The notes: one for each document whose purge is not done. */
+/* One note for each document whose purge is not complete. */
 #define PURGES_COLLECTION "purges"
 #define PURGES_SPACE "shared"
-/* Purges that one run of the upkeep ends. */
+/* Purges of one upkeep run. */
 #define PURGES_STEP 100
-/* Longer than any event takes to be written and delivered. */
+/* Longer than an event waits until it is stored and delivered. */
 #define PURGES_AGAIN_MS (INT64_C(2) * 60 * 1000)
-/* Numbers of events that are looked at together, and the time that upkeep takes for them. */
+/* Sequence numbers of one page of events, and the deadline of a page in upkeep. */
 #define PURGES_PAGE 4096
 #define PURGES_PAGE_MS 60000
 
@@ -43,9 +43,8 @@ struct purge {
     struct ng_change asked;
     struct ng_key key;
     uint64_t revision; /* of the deletion */
-    int64_t due_ms;    /* not before */
-    bool last;         /* it is done the second time */
-    bool upkeep;       /* not in the call of a user: takes the time that it needs */
+    int64_t due_ms;    /* of the repetition; 0: this is the first purge */
+    bool upkeep;       /* the deadline is extended for each page */
 };
 
 int host_purge_open(struct gateway *gateway, struct call *call)
@@ -105,7 +104,7 @@ static int purge_note(struct ng_call *pub, const struct ng_doc *present, struct 
     return purge_put_note(user, next);
 }
 
-/* A later purge of the document may have put its own there. */
+/* The note may be of a later purge of the document. */
 static int purge_note_done(struct ng_call *pub, const struct ng_doc *present,
                            struct ng_draft *next, void *user)
 {
@@ -115,7 +114,7 @@ static int purge_note_done(struct ng_call *pub, const struct ng_doc *present,
         (uint64_t)json_get_integer(present->body, "revision") > purge->revision) {
         return NG_OK;
     }
-    if (!purge->last) {
+    if (purge->due_ms > 0) {
         return purge_put_note(purge, next);
     }
     store_draft_delete(next);
@@ -198,8 +197,8 @@ static int purge_events(struct purge *purge)
     return rc;
 }
 
-/* Revisions first, also while the journal is away: what was not delivered yet is then without
- * its texts. Without the sweep. */
+/* All but the sweep. Revisions and the data of their events are removed first, also while the
+ * journal is unreachable: events that are delivered later then have no texts. */
 static int purge_remove(struct purge *purge)
 {
     struct call *call = purge->call;
@@ -219,13 +218,13 @@ static int purge_end(struct purge *purge)
     struct gateway *gateway = call->gateway;
     struct ng_change done;
     bool late = store_is_shared(gateway->store) || journal_is_remote(gateway->journal);
-    purge->last = purge->last || !late;
-    purge->due_ms = clock_unix_ms() + PURGES_AGAIN_MS;
+    bool again = late && purge->due_ms == 0;
+    purge->due_ms = again ? clock_unix_ms() + PURGES_AGAIN_MS : 0;
     int rc = purge_note_change(purge, purge_note_done, &done);
     return rc == NG_OK ? store_write_wait(gateway->store, call, &done, 1) : rc;
 }
 
-/* One at a time in this process: a second one waits for the upkeep. */
+/* One purge at a time in this process. A second one is left to upkeep. */
 static bool purge_enter(struct gateway *gateway)
 {
     unsigned none = 0;
@@ -335,8 +334,7 @@ static int purge_row(void *user, const struct ng_doc *row)
         .due_ms = json_get_integer(body, "due"),
         .upkeep = true,
     };
-    purge.last = purge.due_ms > 0;
-    /* One that only another gateway declares is left to it. */
+    /* A gateway without the plugin leaves the purge to one that declares the collection. */
     if (purge.due_ms <= list->now_ms &&
         store_collection(call->gateway->store, purge.key.collection) != NULL) {
         list->purges[list->count++] = purge;
@@ -344,7 +342,7 @@ static int purge_row(void *user, const struct ng_doc *row)
     return 0;
 }
 
-/* In a call of its own, which takes its time. */
+/* Runs in a call of its own, with its own memory and deadline. */
 static int purge_again(struct call *call, const struct purge *from, bool *ret_removed)
 {
     struct call *step = call_new(call->gateway);
@@ -390,9 +388,11 @@ int host_purge_upkeep(struct gateway *gateway, struct call *call)
         (void)purge_again(call, &list->purges[i], &removed[i]); /* a failure is logged */
         any = any || removed[i];
     }
-    if (any) {
-        call->deadline_ns = 0; /* one sweep for all, which takes its time */
+    if (any) { /* one sweep for all, without a deadline */
+        int64_t deadline_ns = call->deadline_ns;
+        call->deadline_ns = 0;
         rc = store_purge_sweep(gateway->store, call);
+        call->deadline_ns = deadline_ns;
     }
     for (size_t i = 0; rc == NG_OK && i < list->count; i++) {
         rc = removed[i] ? purge_end(&list->purges[i]) : NG_OK;

@@ -58,8 +58,8 @@ int journal_flush(struct journal_front *front, struct call *call);
 
 /* Is it kept by a server, which may lose its last moments? */
 bool journal_is_remote(const struct journal_front *front);
-/* Removes the entries of these events from the lists of their days; after journal_flush(), as
- * one that comes later stays. On workers. */
+/* Removes the entries of these events from the lists of their days. Call journal_flush() first:
+ * an entry that is delivered later stays. On workers. */
 int journal_purge(struct journal_front *front, struct call *call, const struct ng_key *about,
                   const struct ng_event *events, size_t count);
 

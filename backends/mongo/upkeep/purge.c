@@ -33,7 +33,7 @@ static int purge_versions(const struct purged *purged, struct fault *fault)
     const char *collection = purged->collection->name;
     struct ng_str name = bytes_str(&purged->name);
     int rc = version_make_whole(purged->db, collection, name, purged->revision, fault);
-    if (rc != NG_OK && rc != NG_ENOTFOUND) { /* without it nothing follows from anything */
+    if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not kept: none depends on another */
         return rc;
     }
     bson_t *range = version_range(collection, name, 1, purged->revision - 1);

@@ -381,7 +381,7 @@ static void *move_often(void *user)
         }
         answer_free(&answer);
         answer = undo_as(worker->harness, "ada", forth ? "g" : "f");
-        /* What it says depends on the others, but there is no other program. */
+        /* The reason of a refusal varies, but no other program changes the files. */
         if (answer.rc != NG_OK && strstr(answer.message, "Another program") != NULL) {
             fail_msg("%s", answer.message);
         }

@@ -392,7 +392,7 @@ static int tell(void *user, const struct ng_event *event)
     return 0;
 }
 
-/* Whoever recovers a change: its event names the agent and the tool that made it. */
+/* The event of a recovered change names the agent and the tool that made the change. */
 static void test_recovers_for_the_author(void **state)
 {
     struct harness *harness = *state;
