@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * purge.c - removes what a purged document was. Its rows go in short transactions, newest
- * first, so that no revision loses the one it is a splice of. The sweep removes bytes: it
- * merges the segments of the search indexes, writes the file anew (VACUUM: pages in use keep
- * old bytes where sqlite has moved cells, and so do free ones) and empties the log.
+ * purge.c - removes a purged document from the store. purge_run() removes its revisions in
+ * short transactions, the newest first: a splice is never kept without the revision it is based
+ * on. purge_sweep() removes their bytes from the file: it merges the segments of the search
+ * indexes, rewrites the file (VACUUM, because free pages and gaps within pages keep old bytes),
+ * and empties the log.
  */
 #include <time.h>
 
@@ -12,15 +13,15 @@
 
 /* Revisions of one transaction. */
 #define PURGE_ROWS 256
-/* Pages of a search index that the first transaction merges; each takes twice as many as the
- * one before. Commits between them add segments: so many are tried. */
+/* Pages of a search index that the first transaction merges. Each further one merges twice as
+ * many. Their number is limited, because commits between them add segments. */
 #define MERGE_PAGES 512
 #define MERGE_DOUBLINGS 12
-/* Larger files are not written anew, as commits wait meanwhile. */
+/* A larger file is not rewritten, because commits wait until VACUUM ends. */
 #define SWEEP_BYTES_MAX ((uint64_t)2 * 1024 * 1024 * 1024)
-/* VACUUM writes a temporary file, and the log. */
+/* VACUUM writes two copies: a temporary file and the log. */
 #define SWEEP_COPIES 2
-/* Tries to empty the log while readers are at it, and the waits of each, within and between. */
+/* Attempts to empty the log while readers use it; busy timeout of one; pause between two. */
 #define LOG_TRIES 40
 #define LOG_BUSY_MS 20
 #define LOG_PAUSE_NS 50000000L
@@ -147,7 +148,7 @@ static int purge_find(struct purge *purge, struct conn *conn)
     return step == SQLITE_ROW || step == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
 }
 
-/* The deletion no longer follows from the revision before it. */
+/* Stores the deletion whole, because the revision before it is removed. */
 static int purge_free(struct purge *purge, struct conn *conn)
 {
     struct state state = {0};
@@ -237,7 +238,7 @@ static int sweep_merge(struct purge *purge, struct conn *conn)
     sql_printf(&sql, "INSERT INTO search_%lld(search_%lld,rank) VALUES('merge',%d)", id, id,
                -purge->pages);
     int rc = sql_run(conn, &sql);
-    /* Documented: at least 2 changes if there was something to merge. */
+    /* FTS5 documents at least 2 changes if there was something to merge. */
     purge->more = rc == NG_OK && sqlite3_total_changes(conn->sql) - before >= 2;
     return rc;
 }

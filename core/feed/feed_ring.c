@@ -113,7 +113,8 @@ void feed_ring_drop(struct feed *feed)
 
 void feed_ring_push(struct feed *feed, struct feed_event *event)
 {
-    /* Events before the purge may tell what is gone: readers behind it go on in the store. */
+    /* Earlier events may have purged texts, so the ring drops them. Readers continue in the
+     * store. */
     while (str_is(event->event.action, NG_ACTION_PURGED) && feed->first < feed->pushed) {
         feed_ring_drop(feed);
     }

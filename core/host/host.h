@@ -140,7 +140,7 @@ int host_undo(struct ng_call *pub, const struct ng_undo *what);
 
 /* Declares the collection of unfinished purges. */
 int host_purge_open(struct gateway *gateway, struct call *call);
-/* Ends purges that were cut off. On a worker. */
+/* Completes interrupted purges. On a worker. */
 int host_purge_upkeep(struct gateway *gateway, struct call *call);
 int host_purge(struct ng_call *pub, const struct ng_change *change, bool *ret_pending);
 

@@ -56,7 +56,7 @@ bool journal_degraded(struct journal_front *front);
  * NG_EUNAVAILABLE: the journal is unreachable. The call must be allowed to block. */
 int journal_flush(struct journal_front *front, struct call *call);
 
-/* Is it kept by a server, which may lose its last moments? */
+/* True: a server keeps the journal, and can lose its last writes. */
 bool journal_is_remote(const struct journal_front *front);
 /* Removes the entries of these events from the lists of their days. Call journal_flush() first:
  * an entry that is delivered later stays. On workers. */

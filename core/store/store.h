@@ -147,7 +147,8 @@ int64_t store_now(struct store *store);
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);
-/* See purge and its kin in struct ng_documents. NG_EUNAVAILABLE: the backend has none. */
+/* See purge, purge_events, purge_data and purge_sweep in struct ng_documents. NG_EUNAVAILABLE:
+ * the backend has none of them. */
 int store_can_purge(struct store *store, struct call *call);
 int store_purge(struct store *store, struct call *call, const struct ng_key *key,
                 uint64_t revision);

@@ -27,7 +27,7 @@ static int purged_find(struct mongo *db, const struct ng_key *key, uint64_t revi
 
 /* ---- revisions ---- */
 
-/* First the deletion becomes whole: it no longer follows from the version before it. */
+/* Stores the deletion whole first, because the version before it is removed. */
 static int purge_versions(const struct purged *purged, struct fault *fault)
 {
     const char *collection = purged->collection->name;
@@ -147,7 +147,7 @@ int purge_data(void *self, struct ng_call *call, const uint64_t *seqs, size_t co
     return fault_end(call, fault.rc, &fault, "removing the data of events");
 }
 
-/* Its files are the server's. */
+/* Nothing to do: the files belong to the server. */
 int purge_sweep(void *self, struct ng_call *call)
 {
     (void)self;

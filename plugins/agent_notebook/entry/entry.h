@@ -33,7 +33,7 @@ struct ng_str entry_agent_name(struct ng_str agent);
 int entry_strings(struct ng_call *call, const char *argument, const struct ng_str **ret,
                   size_t *ret_count);
 bool entry_exists(const struct ng_doc *doc);
-/* Removed for good: its earlier versions are gone, or go soon. */
+/* True: the entry is purged, its earlier versions are removed or about to be. */
 bool entry_is_purged(const struct ng_doc *doc);
 /* Fails with ENTRY_NOT_FOUND and its details; `doc` (or NULL) tells whether the entry was
  * deleted. Without a collection in the key: it is in none. */

@@ -63,7 +63,7 @@ static int delete_change(struct ng_call *call, const struct ng_doc *present,
     return NG_OK;
 }
 
-/* Receipts of reads before this moment are dropped from here on: each has the title. */
+/* Drops the queued read receipts of the entry first, because each has its title. */
 static int delete_purge(struct ng_call *call, struct entry_delete *delete,
                         const struct ng_doc *newest)
 {
