@@ -462,12 +462,15 @@ static void front_free(struct journal_front *front)
 static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
+    if (store_is_shared(front->store)) {
+        store_hold_referenced(front->store);
+    }
     int rc = delivery_enter_referenced(front, call);
     if (rc == NG_OK) {
         rc = delivery_load_cursor(front, call);
     }
     if (store_is_shared(front->store) && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT)) {
-        call_reset_result(call); /* the delivery reads it once the database is back */
+        call_reset_result(call); /* the delivery does it once the database is back */
         rc = NG_OK;
     }
     if (rc != NG_OK) {

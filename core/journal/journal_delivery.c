@@ -18,6 +18,8 @@
 
 /* Backoff after a failure: doubled from DELIVERY_WAIT_FIRST_MS to this. */
 #define DELIVERY_WAIT_LAST_MS 30000
+/* The same while the store refuses changes until the collections are entered. */
+#define DELIVERY_ENTER_LAST_MS 1000
 /* Polling of a feed with other writers, or of a journal on a server: the interval doubles from
  * the first to the last while no event comes. */
 #define DELIVERY_POLL_FIRST_MS 50
@@ -517,6 +519,12 @@ static void delivery_sleep(struct journal_front *front)
     }
 }
 
+static int64_t delivery_wait_last(const struct journal_front *front)
+{
+    bool enters = store_is_shared(front->store) && front->entered == 0;
+    return enters ? DELIVERY_ENTER_LAST_MS : DELIVERY_WAIT_LAST_MS;
+}
+
 static void *delivery_run(void *user)
 {
     (void)pthread_setname_np(pthread_self(), "ng-journal");
@@ -544,7 +552,7 @@ static void *delivery_run(void *user)
         lock_take(&front->lock);
         if (rc != NG_OK) {
             delivery_pause(front, clock_monotonic_ns() + wait_ms * 1000000);
-            wait_ms = i64_min(wait_ms * 2, DELIVERY_WAIT_LAST_MS);
+            wait_ms = i64_min(wait_ms * 2, delivery_wait_last(front));
             continue;
         }
         wait_ms = DELIVERY_WAIT_FIRST_MS;

@@ -165,6 +165,7 @@ int delivery_enter_referenced(struct journal_front *front, struct call *call)
     int rc = store_write_wait(front->store, call, &change, 1);
     if (rc == NG_OK) {
         front->entered = mine;
+        store_release_referenced(front->store);
         rc = delivery_look_referenced(front, call, NULL);
     }
     return rc;

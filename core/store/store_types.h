@@ -230,6 +230,7 @@ struct store {
     } collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
     atomic_bool undeclared; /* at least one of them */
+    atomic_bool held;       /* store_hold_referenced() */
     struct lock watch_lock;
     struct store_watcher {
         store_watch_fn *watch;

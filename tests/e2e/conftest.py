@@ -110,14 +110,14 @@ def environment():
 
 
 def eventually(condition, seconds=120.0, what="the condition"):
-    """Waits until condition() is true and returns its value; fails after `seconds`."""
+    """Waits until condition() is true and returns its value; fails after `seconds`. what: a text, or a function that makes it."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            pytest.fail(f"{what} did not become true within {seconds} s")
+            pytest.fail(f"{what() if callable(what) else what} did not become true within {seconds} s")
         time.sleep(0.02)
 
 

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 from conftest import binary, eventually
+from mongo_proxy import Proxy
 from test_redis_journal import backlog, lines
 
 WAIT = 120
@@ -22,8 +23,8 @@ def mongo(servers):
 
 @pytest.fixture
 def start_on(mongo, start):
-    def started(name, *sets):
-        gateway = start(["documents=mongo", f"mongo.uri={mongo.uri}", "mongo.timeout=60s", *sets], name=name)
+    def started(name, *sets, uri=mongo.uri, timeout="60s"):
+        gateway = start(["documents=mongo", f"mongo.uri={uri}", f"mongo.timeout={timeout}", *sets], name=name)
         eventually(lambda: gateway.client.get("/readyz").status_code == 200, WAIT, "readiness")
         return gateway
 
@@ -45,11 +46,41 @@ def test_owner_lacks_plugin_and_setting(start_on, servers):
     for number in range(20):
         create(other, f"page {number}")
     other.call("memory_log", {"content": "a memory"})
-    eventually(lambda: len([line for line in lines(redis) if line["type"] == "notebook_ref"]) == 20, WAIT, "the references")
+
+    def missing():
+        titles = [line["title"] for line in lines(redis) if line["type"] == "notebook_ref"]
+        marks = redis.execute("HGETALL", "aether:journal:marks")
+        return f"the references (there: {titles}, marks: {marks}, owner: {owner.errors}, other: {other.errors})"
+
+    eventually(lambda: len([line for line in lines(redis) if line["type"] == "notebook_ref"]) == 20, WAIT, missing)
     eventually(lambda: "a memory" in [line.get("content") for line in lines(redis)], WAIT, "the memory")
     eventually(lambda: len([line for line in lines(redis) if "notebook_create" in json.dumps(line)]) >= 20, WAIT, "the calls")
     assert owner.process.poll() is None
     assert not other.logged("this one delivers now")
+
+
+def test_start_without_list_of_collections(start_on, mongo, servers):
+    """A gateway that could not enter its collections into the list of all: its changes wait, so that none is passed by."""
+    redis = servers.redis()
+    journal = ["journal=redis", f"redis.uri={redis.uri}"]
+    start_on("owner", "plugins=notebook", *journal)
+    eventually(lambda: redis.execute("HKEYS", "aether:journal:marks"), WAIT, "the mark")
+    proxy = Proxy(mongo.port)
+    try:
+        with proxy.fault(("insert", "update", "findAndModify"), times=None, cut="before",
+                         where=lambda command: "journal_state" in str(command.body) and "referenced" in str(command.body)):
+            other = start_on("other", "plugins=agent_notebook,notebook", *journal, uri=proxy.uri, timeout="2s")
+            refused = other.call("notebook_create", {"collection": "pages", "title": "early", "content": "text\n"})
+            assert refused.status_code == 503, refused.text
+            assert "does not know the collection pages yet; try again in a second" in refused.text
+            # What has no references is written.
+            assert other.call("notebook", {"mode": "create", "name": "n", "newStr": "x"}).status_code == 200
+        again = {"collection": "pages", "title": "later", "content": "text\n"}
+        eventually(lambda: other.call("notebook_create", again).status_code == 200, WAIT, "the page")
+        eventually(lambda: [line["title"] for line in lines(redis)] == ["later"], WAIT, "the reference")
+        other.stop()
+    finally:
+        proxy.close()
 
 
 @pytest.mark.long
