@@ -145,12 +145,11 @@ static int referenced_write(struct ng_call *pub, const struct ng_doc *present,
 
 int delivery_enter_referenced(struct journal_front *front, struct call *call)
 {
-    const struct ng_collection *collection = NULL;
     size_t mine = 0;
     if (!store_is_shared(front->store)) {
         return NG_OK;
     }
-    while ((collection = store_collection_at(front->store, mine)) != NULL) {
+    while (store_collection_at(front->store, mine) != NULL) {
         mine++;
     }
     if (mine == front->entered) {

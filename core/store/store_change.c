@@ -270,36 +270,45 @@ static int check_held(struct store *store, struct call *call, struct ng_str name
         collection->name);
 }
 
-static int store_start(struct store *store, struct call *call, const struct ng_change *changes,
-                       size_t count, struct store_txn **ret)
+static int check_changes(struct store *store, struct call *call,
+                         const struct ng_change *changes, size_t count)
 {
+    int rc = NG_OK;
     if (count > NG_CHANGES_MAX) {
         return call_fail(call, NG_ETOOLARGE,
                          "one change has %zu documents; at most %d are allowed", count,
                          NG_CHANGES_MAX);
     }
-    for (size_t i = 0; i < count; i++) {
-        int rc = store_check_key(store, call, &changes[i].key);
+    for (size_t i = 0; i < count && rc == NG_OK; i++) {
+        rc = store_check_key(store, call, &changes[i].key);
         if (rc == NG_OK) {
             rc = check_held(store, call, changes[i].key.collection);
         }
-        if (rc != NG_OK) {
-            return rc;
+    }
+    return rc;
+}
+
+/* NULL: *ret_rc says why not. */
+static struct store_txn *store_start(struct store *store, struct call *call,
+                                     const struct ng_change *changes, size_t count, int *ret_rc)
+{
+    struct store_txn *txn = NULL;
+    *ret_rc = check_changes(store, call, changes, count);
+    if (*ret_rc == NG_OK) {
+        txn = txn_new(store, call, changes, count);
+        if (txn == NULL) {
+            *ret_rc = txn_no_memory(call);
         }
     }
-    *ret = txn_new(store, call, changes, count);
-    if (*ret != NULL) {
-        return NG_OK;
-    }
-    return txn_no_memory(call);
+    return txn;
 }
 
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,
                  size_t count)
 {
-    struct store_txn *txn = NULL;
-    int rc = store_start(store, call, changes, count, &txn);
-    if (rc != NG_OK) {
+    int rc;
+    struct store_txn *txn = store_start(store, call, changes, count, &rc);
+    if (txn == NULL) {
         return rc;
     }
     bool settled = false;
@@ -339,9 +348,9 @@ int store_write_answered(struct store *store, struct call *call,
                          const struct ng_change *changes, size_t count,
                          const struct ng_answer *answer, store_done_fn *done, void *user)
 {
-    struct store_txn *txn = NULL;
-    int rc = store_start(store, call, changes, count, &txn);
-    if (rc != NG_OK) {
+    int rc;
+    struct store_txn *txn = store_start(store, call, changes, count, &rc);
+    if (txn == NULL) {
         return rc;
     }
     return store_write_as(txn, answer, false, done, user);
@@ -376,9 +385,9 @@ int store_write_answered_wait(struct store *store, struct call *call,
 {
     struct waiter waiter = {LOCK_INITIALIZER(LOCK_STORE_CHANGE), PTHREAD_COND_INITIALIZER,
                             false, NG_OK};
-    struct store_txn *txn = NULL;
-    int rc = store_start(store, call, changes, count, &txn);
-    if (rc == NG_OK) {
+    int rc;
+    struct store_txn *txn = store_start(store, call, changes, count, &rc);
+    if (txn != NULL) {
         rc = store_write_as(txn, answer, true, waiter_done, &waiter);
     }
     if (rc != NG_OK) {
