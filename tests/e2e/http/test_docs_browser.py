@@ -108,7 +108,7 @@ def test_tools_stand_in_groups_and_say_what_they_do(browser, served):
     shown = browser.run("""[...document.querySelectorAll('section')].map((one) => [
         one.querySelector('h2').firstChild.data.trim(),
         [...one.querySelectorAll('summary')].map((head) => [...head.children].map((part) => part.textContent))])""")
-    assert [name for name, _ in shown] == plugins and len(plugins) == 5
+    assert [name for name, _ in shown] == plugins and len(plugins) == 6
     cards = {name: (effect, about) for _, tools in shown for name, effect, about in tools}
     assert cards.keys() == {post["operationId"] for post in posts}
     for post in posts:
