@@ -120,7 +120,7 @@ static const struct ng_tool cells_tools[] = {
         .title = "Update Notebook Cell",
         .summary =
             "Replace the source of one cell of a Jupyter notebook (.ipynb), or texts in it, to "
-            "correct or extend it. The rest of the file stays.",
+            "correct or extend it. `undo_edit` of fileEditor takes it back.",
         .params = cells_update_params,
         .run = cells_edit_run,
         .effect = NG_EFFECT_WRITES,

@@ -123,8 +123,8 @@ const char entry_update_params[] = OBJECT
     "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
     "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":"
     "\"Present text\"},\"new_str\":{\"type\":\"string\",\"description\":\"New "
-    "text\"}}},\"description\":\"Replacements in order, all or none; each old_str must occur "
-    "exactly once\"},"
+    "text\"}}},\"description\":\"Replacements in order, all or none; each old_str occurs "
+    "once. To claim a task, replace its mark\"},"
     "\"section\":{\"type\":\"string\",\"description\":\"Heading (plain text, occurs once) "
     "whose text `content` replaces or `append` extends, sub-headings included; it stays\"},"
     "\"title\":{\"type\":\"string\",\"description\":\"New title\"}," NEW_TAGS "," SUMMARY
