@@ -16,6 +16,22 @@
     "A run of this cell is in progress; its outputs go into the file when it ends. "           \
     "getNotebookRun shows the outputs of a background run so far."
 
+/* Room for what an answer has beside the source of its only cell. */
+#define READ_CELL_HEAD_MAX 512
+
+/* A source of more than `max` bytes is cut. */
+static void add_source(struct nb_text *out, struct ng_str source, size_t max)
+{
+    struct ng_str shown = utf8_cut(source, max);
+    nb_add_str(out, shown);
+    if (shown.len < source.len) {
+        nb_addf(out,
+                "\n[... cut after %zu of %zu characters; fileEditor shows the lines of the "
+                "file with view_range ...]",
+                utf8_count(shown), utf8_count(source));
+    }
+}
+
 static void add_cell(struct cells *self, struct ng_call *call,
                      const struct notebook_file *notebook, size_t index, struct nb_text *out)
 {
@@ -32,10 +48,38 @@ static void add_cell(struct cells *self, struct ng_call *call,
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
-    nb_add_done(out, &source);
+    add_source(out, nb_text_str(&source), self->max_text - READ_CELL_HEAD_MAX);
+    nb_text_done(&source);
     nb_add_word(out,
                 "\n"); /* so that a newline at the end of the source shows as an empty line */
     nb_add_done(out, &fence);
+}
+
+static void add_left_out(const struct nb *nb, size_t first, size_t count, struct nb_text *out)
+{
+    char handle[CELLS_HANDLE_MAX];
+    cells_handle(nb, first, handle);
+    nb_addf(out, "\n\n[%zu more cell(s) left out, from %s on: name them]", count, handle);
+}
+
+/* Those that fit into the answer. Without `chosen` all cells. */
+static void add_cells(struct cells *self, struct ng_call *call,
+                      const struct notebook_file *notebook, const size_t *chosen, size_t count,
+                      struct nb_text *out)
+{
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++) {
+        struct nb_text cell = {0};
+        size_t index = chosen != NULL ? chosen[i] : i;
+        add_cell(self, call, notebook, index, &cell);
+        fits = i == 0 || out->len + cell.len <= self->max_text;
+        if (fits) {
+            nb_add_done(out, &cell);
+        } else {
+            add_left_out(&notebook->nb, index, count - i, out);
+            nb_text_done(&cell);
+        }
+    }
 }
 
 static void set_revision(struct ng_call *call, const struct notebook_file *notebook)
@@ -70,11 +114,10 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
     } else {
         nb_addf(&out, "Retrieved %zu cell(s):", count);
     }
-    for (size_t i = 0; i < count; i++) {
-        add_cell(self, call, &notebook, chosen[i], &out);
-    }
-    for (size_t i = 0; count == 0 && i < notebook.nb.cell_count; i++) {
-        add_cell(self, call, &notebook, i, &out);
+    if (count > 0) {
+        add_cells(self, call, &notebook, chosen, count, &out);
+    } else {
+        add_cells(self, call, &notebook, NULL, notebook.nb.cell_count, &out);
     }
     nb_add_if(&out, missing.len > 0, "\n\n");
     nb_add_done(&out, &missing);
@@ -221,7 +264,7 @@ static void many_add_texts(struct many_outputs *many)
     size_t most = (size_t)many->self->max_output_text;
     size_t with_outputs = 0;
     size_t left_out = 0;
-    char first[CELLS_HANDLE_MAX] = "";
+    size_t first = 0;
     for (size_t i = 0; i < many->count; i++) {
         with_outputs += nb->cells[many->chosen[i]].output_count > 0;
     }
@@ -233,7 +276,7 @@ static void many_add_texts(struct many_outputs *many)
         }
         if (many->out.len >= most) {
             if (left_out++ == 0) {
-                cells_handle(nb, index, first);
+                first = index;
             }
             continue;
         }
@@ -242,8 +285,7 @@ static void many_add_texts(struct many_outputs *many)
     }
     nb_add_if(&many->out, many->out.len == 0, "No cell has outputs");
     if (left_out > 0) {
-        nb_addf(&many->out, "\n\n[%zu more cell(s) left out, from %s on: name them]", left_out,
-                first);
+        add_left_out(nb, first, left_out, &many->out);
     }
 }
 

@@ -105,3 +105,33 @@ def test_many_outputs_are_bounded(gateway, cells):
     assert shown == cells or f"[{cells - shown} more cell(s) left out, from c{shown} on: name them]" in told
     # Each gets 2 KiB at least, of the 60 KiB that tools.max_answer leaves for outputs; the rest of the room is used, too.
     assert shown == 3 or (shown >= 60 * 1024 // (2048 + 64) and len(told) > 58_000)
+
+
+@pytest.mark.parametrize("tool", ["getNotebookCells", "getCellOutputs"])
+def test_a_cut_answer_names_its_notebook(gateway, tool):
+    """The last line stays where the rest is cut, the whole is no longer than tools.max_answer, and the rest can be asked for."""
+    cells = [code(f"c{number}", "y" * 20_000, outputs=printed("x" * 20_000)) for number in range(30)]
+    path = put(gateway, f"cut-{tool}.ipynb", cells)
+    answer = gateway.call(tool, {"notebook": f"cut-{tool}.ipynb", "cellIds": ["all"]})
+    assert answer.status_code == 200, answer.text
+    told = answer.json()["result"]
+    assert told.endswith(f"\nNotebook: {path}"), told[-400:]
+    assert 40_000 < len(told.encode()) <= 64 * 1024
+
+
+def test_cells_that_do_not_fit(gateway):
+    """Whole cells as far as they fit, then how many follow; a source that alone is too long is cut, and the cell is closed."""
+    put(gateway, "wide.ipynb", [code(f"c{number}", "y" * 20_000) for number in range(30)])
+    wide = {"notebook": "wide.ipynb"}
+    told = ok(gateway, "getNotebookCells", wide)
+    assert ids_of(told) == ["c0", "c1", "c2"] and told.count("y" * 20_000) == 3
+    assert told.endswith("\n\n[27 more cell(s) left out, from c3 on: name them]")
+    told = ok(gateway, "getNotebookCells", {**wide, "cellIds": ["c3", "c4", "c5", "c6", "gone"]})
+    assert ids_of(told) == ["c3", "c4", "c5"] and "[1 more cell(s) left out, from c6 on: name them]" in told
+    assert told.startswith("Retrieved 4 cell(s):") and "specified IDs: gone" in told
+    put(gateway, "long.ipynb", [code("a", "\u00e9" * 50_000), code("b", "z" * 2_000)])
+    told = ok(gateway, "getNotebookCells", {"notebook": "long.ipynb", "cellIds": ["a"]})
+    shown = told.count("\u00e9")
+    assert 25_000 < shown < 50_000
+    assert f"[... cut after {shown} of 50000 characters; fileEditor shows the lines of the file with view_range ...]\n```" in told
+    assert "[1 more cell(s) left out, from b on: name them]" in ok(gateway, "getNotebookCells", {"notebook": "long.ipynb"})
