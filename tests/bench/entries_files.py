@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rows of files: edits of plain files, cells of notebook files, search in Markdown notes."""
+"""Rows of files: edits of plain files, cells of notebook files, search in Markdown notes, moves of linked notes, and searches
+over everything."""
 import contextlib
 import http.client
 import json
@@ -16,7 +17,7 @@ from curves import CONNECTIONS, tool
 from entries import Group, Row, Skip, times
 from entries_notebook import RARE as RARE_ENTRY
 from entries_notebook import WORDS, made_entries
-from made_notes import RARE, make_notes
+from made_notes import RARE, make_linked_notes, make_notes
 
 # Kinds of a search that are in an index.
 INDEXED = ["notebook", "page", "code_snippet", "research_note", "memory"]
@@ -182,13 +183,41 @@ class Notes(Group):
                 f"{statistics.median(took):.2f} ms")
 
 
+class Linked(Group):
+    """Notes that link each other. A folder of them is moved there and back."""
+
+    name = "linked notes"
+
+    def begin(self):
+        self.count, self.links, self.folders = self.sized(1000, 40), self.sized(20, 3), 20
+        self.notes = os.path.join(self.folder(), "linked")
+        make_linked_notes(self.notes, self.count, self.links, self.folders)
+        self.server = self.gateway("plugins=opennotes", "opennotes.notebooks=" + self.notes, "roots=" + self.notes)
+        self.call(self.server, "opennotes_list", {"limit": 1})  # the index is made now
+        self.bench.settle(self.server)
+
+    def rows(self):
+        return [Row(f"opennotes_move, one of {self.folders} folders of {self.count:,} notes with {self.count * self.links:,} links",
+                    self.moved, ("<=", 2000, "ms"))]
+
+    def moved(self):
+        took, links = [], 0
+        for number in range(self.sized(6, 2)):
+            began = time.perf_counter()
+            done = self.call(self.server, "opennotes_move", {"path": ("d3", "e/f3")[number % 2], "to": ("e/f3", "d3")[number % 2]})
+            took.append((time.perf_counter() - began) * 1000)
+            links = done["links"]
+            time.sleep(0 if self.small else NEW_SECONDS)
+        return statistics.median(took), f"at most {max(took):.0f} ms; {links} links rewritten"
+
+
 class Everything(Group):
     """One search over all kinds: many entries, memories and named texts in the store, and many files below a root."""
 
     name = "a search over everything"
 
     def begin(self):
-        self.entries, self.files = self.sized(100000, 100), self.sized(10000, 20)
+        self.entries, self.many_files = self.sized(100000, 100), self.sized(10000, 20)
         self.server = self.gateway("plugins=agent_notebook,notebook,search,file_editor,cells")
         entries = list(made_entries(self.entries))
         self.many(self.server, "notebook_create", entries)
@@ -196,7 +225,7 @@ class Everything(Group):
             self.many(self.server, tool_name, [{key: entry["content"]} | more | ({"name": f"n{number}"} if more else {})
                                                for number, entry in enumerate(entries[:self.entries // 100])])
         place = os.path.join(self.server.data, "files")
-        for number in range(self.files):
+        for number in range(self.many_files):
             folder = os.path.join(place, f"f{number // 100}")
             os.makedirs(folder, exist_ok=True)
             with open(os.path.join(folder, f"{number}.txt"), "w") as file:
@@ -209,7 +238,26 @@ class Everything(Group):
                     lambda: self.searched("words", WORDS, {"kinds": INDEXED}), ("<=", 50, "ms")),
                 Row("search, the same with a word of few entries", lambda: self.searched("rare", [RARE_ENTRY], {"kinds": INDEXED}),
                     ("<=", 50, "ms")),
-                Row(f"search, all kinds, with {self.files:,} files of 4 KB", lambda: self.searched("all", WORDS, {}), unit="ms")]
+                Row(f"search, all kinds, with {self.many_files:,} files of 4 KB", lambda: self.searched("all", WORDS, {}), unit="ms"),
+                *(Row(f"fileEditor search, {what} in {self.many_files:,} files, p50 of one connection to grep -rn",
+                      lambda option=option, pattern=pattern: self.as_grep(option, pattern), times(2))
+                  for what, option, pattern in (("a text", "-F", RARE_ENTRY), ("an expression", "-E", f"{RARE_ENTRY[:-1]}[a-z]")))]
+
+    def as_grep(self, option, pattern):
+        place = os.path.join(self.server.data, "files")
+        arguments = {"command": "search", "path": place, "pattern": pattern, "regex": option == "-E"}
+        told = self.call(self.server, "fileEditor", arguments).splitlines()[-1]
+        if " in 0 files" in told:
+            raise SystemExit(f"nothing is found: {told}")
+        found = self.file(option, lambda: tool("fileEditor", arguments))
+
+        def grep():
+            began = time.perf_counter()
+            subprocess.run(["grep", "-rn", option, "--", pattern, place], stdout=subprocess.DEVNULL, timeout=self.bench.left())
+            return {"p50_ms": (time.perf_counter() - began) * 1000}
+
+        ours, base = self.beside(lambda: self.bench.load(self.server, 1, found), grep)
+        return ours["p50_ms"] / base["p50_ms"], f"{ours['p50_ms']:.1f} ms to {base['p50_ms']:.1f} ms; {told}"
 
     def searched(self, key, words, more):
         arguments = {"query": " ".join(words)} | more
@@ -222,4 +270,4 @@ class Everything(Group):
                 f"{rig.least_of(rows, 'cpu_us'):.0f} us of CPU")
 
 
-GROUPS = (Edited, Cells, Notes, Everything)
+GROUPS = (Edited, Cells, Notes, Linked, Everything)

@@ -32,3 +32,18 @@ def make_notes(folder, count):
                        f"{('open', 'done')[number % 2]}\n---\n" + "\n".join(lines) +
                        f"\n\nSee [other](note-{(number * 7) % count:05}.md).\n")
     return vocabulary
+
+
+def make_linked_notes(folder, count, links, folders):
+    """Notes in as many folders d0, d1 ... that link each other: by name, by path, and as Markdown."""
+    rng = random.Random(1)
+    for number in range(count):
+        lines = [f"# N {number}", ""]
+        for link in range(links):
+            to = rng.randrange(count)
+            place = f"d{to % folders}/n{to}"
+            lines.append((f"A word and [[n{to}]] in it.", f"[[{place}|another name]]", f"[x](../{place}.md#h)")[link % 3])
+        path = os.path.join(folder, f"d{number % folders}", f"n{number}.md")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write("\n".join(lines) + "\n")
