@@ -132,6 +132,10 @@ static int readyz_step(struct ng_call *pub, void *user)
     if (keys_not_loaded(gateway->keys)) {
         readyz_failed(&ready, NG_EUNAVAILABLE, ng_str_of("the keys have not been read yet"));
     }
+    if (gateway->store != NULL && store_is_held(gateway->store)) {
+        readyz_failed(&ready, NG_EUNAVAILABLE,
+                      ng_str_of("other gateways do not know the collections of this one yet"));
+    }
     readyz_plugins(&ready, own);
     struct ng_str working = readyz_working(call, own);
     call_unref(own);

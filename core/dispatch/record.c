@@ -23,6 +23,8 @@
 #define RECORD_CLOSE_MS 3000
 /* Entries on their way to the disk at a time. */
 #define RECORD_FLIGHT_MAX 64
+/* Time between two looks at a collection that the store holds. */
+#define RECORD_HELD_MS 100
 
 struct record {
     struct record *next;
@@ -243,6 +245,14 @@ static void write_some(struct recorder *recorder)
     lock_take(&recorder->lock);
 }
 
+/* With the lock held: the release of the collection does not signal. */
+static void wait_held(struct recorder *recorder)
+{
+    int64_t until_ns = clock_monotonic_ns() + (int64_t)RECORD_HELD_MS * 1000000;
+    struct timespec at = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    (void)lock_wait_until(&recorder->wake, &recorder->lock, &at);
+}
+
 static void *recorder_run(void *user)
 {
     (void)pthread_setname_np(pthread_self(), "ng-record");
@@ -250,7 +260,10 @@ static void *recorder_run(void *user)
     lock_take(&recorder->lock);
     for (;;) {
         bool late = recorder->stop_ns != 0 && clock_monotonic_ns() >= recorder->stop_ns;
-        if (recorder->first != NULL && !late) {
+        bool waits = recorder->first != NULL && !late;
+        if (waits && store_is_held(recorder->gateway->store)) {
+            wait_held(recorder);
+        } else if (waits) {
             write_some(recorder);
         } else if (recorder->stop_ns != 0) {
             break;

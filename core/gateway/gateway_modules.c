@@ -14,6 +14,7 @@
 #include "core/fault/crash.h"
 #include "core/fault/module_run.h"
 #include "core/host/host.h"
+#include "core/journal/journal.h"
 #include "core/module/loader.h"
 #include "core/module/watchdog.h"
 #include "core/store/store.h"
@@ -453,6 +454,9 @@ int gateway_start_added(struct gateway *gateway, struct plugin *plugin, struct b
     int rc = NG_EINTERNAL;
     if (call != NULL) {
         rc = gateway_declare_collections(gateway, call, plugin);
+    }
+    if (rc == NG_OK && journal_enter(gateway->journal, call) != NG_OK) {
+        call_reset_result(call); /* the delivery does it once the database is back */
     }
     if (rc != NG_OK) {
         buf_printf(error, "plugin %s: ", plugin->desc.name);

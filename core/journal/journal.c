@@ -395,6 +395,11 @@ int journal_flush(struct journal_front *front, struct call *call)
     return call_fail(call, rc, "the journal has not received all events yet; try again later");
 }
 
+int journal_enter(struct journal_front *front, struct call *call)
+{
+    return delivery_enter_referenced(front, call);
+}
+
 /* ---- opening and closing ---- */
 
 #define ZONE_UNKNOWN                                                                           \
@@ -462,9 +467,6 @@ static void front_free(struct journal_front *front)
 static int front_start(struct journal_front *front, struct call *call)
 {
     void *store_db = NULL;
-    if (store_is_shared(front->store)) {
-        store_hold_referenced(front->store);
-    }
     int rc = delivery_enter_referenced(front, call);
     if (rc == NG_OK) {
         rc = delivery_load_cursor(front, call);

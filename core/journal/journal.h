@@ -43,6 +43,10 @@ void journal_stop(struct journal_front *front);
  * be closed first, or commit nothing any more. NULL is a no-op. */
 void journal_close(struct journal_front *front);
 
+/* Shared documents: tells the other gateways of collections that were declared since the start,
+ * which the store holds until then. NG_EUNAVAILABLE: the delivery tries it again. */
+int journal_enter(struct journal_front *front, struct call *call);
+
 /* The functions of the journal and their handle. dump() and restore() deliver the backlog
  * first.
  */

@@ -521,8 +521,7 @@ static void delivery_sleep(struct journal_front *front)
 
 static int64_t delivery_wait_last(const struct journal_front *front)
 {
-    bool enters = store_is_shared(front->store) && front->entered == 0;
-    return enters ? DELIVERY_ENTER_LAST_MS : DELIVERY_WAIT_LAST_MS;
+    return store_is_held(front->store) ? DELIVERY_ENTER_LAST_MS : DELIVERY_WAIT_LAST_MS;
 }
 
 static void *delivery_run(void *user)

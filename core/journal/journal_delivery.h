@@ -72,12 +72,12 @@ struct journal_front {
     atomic_llong keep_ms; /* journal.keep; 0: no limit */
     atomic_llong kept_ms; /* time of the last trim */
     char *referenced;     /* NULL, or collections that any gateway references, between spaces */
+    atomic_size_t entered; /* collections of this gateway that are in the list of all */
     /* Used by the thread of the delivery only: */
     int64_t poll_ms;               /* wait until the next poll */
     int64_t checked_ns;            /* the last delivery_check_journal() */
     char mark[DELIVERY_MARK_SIZE]; /* of the journal, if it is like the cursor's; else "" */
     uint64_t delivered;            /* the last event that the journal took */
-    uint64_t entered;              /* collections of this gateway that are in the list of all */
     char **spaces;                 /* sorted: the spaces noted for journal.keep */
     size_t space_count;
     bool follows; /* shared documents: another gateway delivers */
@@ -115,7 +115,7 @@ bool delivery_wants(struct journal_front *front, struct ng_str collection);
  * new ones. */
 int delivery_look_referenced(struct journal_front *front, struct call *call, bool *ret_grew);
 /* Shared documents: enters the collections of this gateway into that list, before their first
- * event. */
+ * event, and releases them in the store. From any thread. */
 int delivery_enter_referenced(struct journal_front *front, struct call *call);
 
 /* Makes a call the one that a stop cancels, and cancels it if that came before. Returns the

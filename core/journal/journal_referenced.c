@@ -152,7 +152,7 @@ int delivery_enter_referenced(struct journal_front *front, struct call *call)
     while (store_collection_at(front->store, mine) != NULL) {
         mine++;
     }
-    if (mine == front->entered) {
+    if (mine == atomic_load(&front->entered)) {
         return NG_OK;
     }
     struct ng_change change = {
@@ -163,8 +163,8 @@ int delivery_enter_referenced(struct journal_front *front, struct call *call)
     };
     int rc = store_write_wait(front->store, call, &change, 1);
     if (rc == NG_OK) {
-        front->entered = mine;
-        store_release_referenced(front->store);
+        atomic_store(&front->entered, mine);
+        store_release_referenced(front->store, mine);
         rc = delivery_look_referenced(front, call, NULL);
     }
     return rc;

@@ -46,11 +46,12 @@ int store_declare_rest(struct store *store, struct call *call);
 const struct ng_collection *store_collection(struct store *store, struct ng_str name);
 /* One after the other; NULL: there are no more. */
 const struct ng_collection *store_collection_at(struct store *store, size_t index);
-/* Until the release, changes of referenced collections fail with NG_EUNAVAILABLE (shared stores
- * only): the gateway that delivers does not know these collections, and would skip their
- * events. From any thread. */
-void store_hold_referenced(struct store *store);
-void store_release_referenced(struct store *store);
+/* Shared stores: a referenced collection is held from its declaration until its release. Its
+ * changes fail with NG_EUNAVAILABLE, as the gateway that delivers does not know the collection
+ * and would skip its events. store_release_referenced() releases the first `count` collections
+ * (store_collection_at()). From any thread. */
+void store_release_referenced(struct store *store, size_t count);
+bool store_is_held(const struct store *store);
 
 /* The values of a collection's declared fields in a document's body, as a backend gets them.
  * Memory of the arena; texts are those of the body. NG_OK or NG_EINTERNAL. */

@@ -243,33 +243,6 @@ static int txn_start(struct store_txn *txn, bool *ret_settled)
     return rc;
 }
 
-void store_hold_referenced(struct store *store)
-{
-    atomic_store(&store->held, true);
-}
-
-void store_release_referenced(struct store *store)
-{
-    atomic_store(&store->held, false);
-}
-
-static int check_held(struct store *store, struct call *call, struct ng_str name)
-{
-    const struct ng_collection *collection = NULL;
-    if (!atomic_load(&store->held)) {
-        return NG_OK;
-    }
-    collection = store_collection(store, name);
-    if ((collection->flags & NG_COLLECTION_REFERENCED) == 0) {
-        return NG_OK;
-    }
-    return call_fail(
-        call, NG_EUNAVAILABLE,
-        "the database was away when this gateway started, and the gateway that "
-        "delivers events does not know the collection %s yet; try again in a second",
-        collection->name);
-}
-
 static int check_changes(struct store *store, struct call *call,
                          const struct ng_change *changes, size_t count)
 {
@@ -281,8 +254,9 @@ static int check_changes(struct store *store, struct call *call,
     }
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = store_check_key(store, call, &changes[i].key);
-        if (rc == NG_OK) {
-            rc = check_held(store, call, changes[i].key.collection);
+        if (rc == NG_OK && store_is_held(store)) {
+            rc = store_check_held(store, call,
+                                  store_collection(store, changes[i].key.collection));
         }
     }
     return rc;

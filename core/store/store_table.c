@@ -232,6 +232,17 @@ static bool collection_name_valid(struct ng_str name)
     return good;
 }
 
+/* With the lock held: the first collection from `from` on that is to be held. */
+static void find_held(struct store *store, size_t from)
+{
+    size_t at = from;
+    while (at < store->collection_count &&
+           (store->collections[at].desc.flags & NG_COLLECTION_REFERENCED) == 0) {
+        at++;
+    }
+    atomic_store(&store->held, store->shared && at < store->collection_count ? at + 1 : 0);
+}
+
 int store_declare(struct store *store, struct call *call,
                   const struct ng_collection *collection)
 {
@@ -264,9 +275,37 @@ int store_declare(struct store *store, struct call *call,
         store->collections[at].desc = *collection;
         store->collections[at].desc.name = store->collections[at].name;
         store->collections[at].undeclared = away;
+        find_held(store, atomic_load(&store->held) > 0 ? atomic_load(&store->held) - 1 : at);
     }
     rwlock_release(&store->collections_lock);
     return rc;
+}
+
+void store_release_referenced(struct store *store, size_t count)
+{
+    rwlock_write(&store->collections_lock);
+    find_held(store, count);
+    rwlock_release(&store->collections_lock);
+}
+
+bool store_is_held(const struct store *store)
+{
+    return atomic_load(&store->held) > 0;
+}
+
+int store_check_held(const struct store *store, struct call *call,
+                     const struct ng_collection *collection)
+{
+    size_t held = atomic_load(&store->held);
+    size_t at = (size_t)((const char *)collection - (const char *)store->collections) /
+                sizeof(store->collections[0]);
+    if (held == 0 || at + 1 < held || (collection->flags & NG_COLLECTION_REFERENCED) == 0) {
+        return NG_OK;
+    }
+    return call_fail(call, NG_EUNAVAILABLE,
+                     "other gateways do not know the collection %s yet and would skip its "
+                     "events; try again in a second",
+                     collection->name);
 }
 
 int store_declare_rest(struct store *store, struct call *call)

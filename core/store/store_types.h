@@ -230,7 +230,7 @@ struct store {
     } collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
     atomic_bool undeclared; /* at least one of them */
-    atomic_bool held;       /* store_hold_referenced() */
+    atomic_size_t held;     /* 0, or 1 + the index of the first that is held */
     struct lock watch_lock;
     struct store_watcher {
         store_watch_fn *watch;
@@ -278,6 +278,9 @@ static inline int store_load(struct store *store, struct call *call, struct cach
 /* A document with a fresh random id: assumed not to exist. The caller holds cached->lock. */
 int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
+/* Refuses a change of a collection that store_release_referenced() has not released. */
+int store_check_held(const struct store *store, struct call *call,
+                     const struct ng_collection *collection);
 /* This event was seen. */
 static inline void store_saw(struct store *store, uint64_t seq)
 {

@@ -29,9 +29,9 @@ static int cells_start(struct ng_call *call, const struct ng_conf *conf, void **
     self->max_result = (uint64_t)host->conf_int(conf, "limits.result");
     /* An answer has other lines, too. */
     uint64_t most = (uint64_t)host->conf_int(conf, "tools.max_answer");
-    self->max_text =
-        (size_t)u64_min(cells_text_max(call), most - u64_min(most / 2, CELLS_ANSWER_HEAD_MAX));
-    self->max_output_text = u64_min(self->max_output_text, self->max_text);
+    self->max_output_text =
+        u64_min(self->max_output_text,
+                u64_min(cells_text_max(call), most - u64_min(most / 2, CELLS_ANSWER_HEAD_MAX)));
     self->max_saved_output = (uint64_t)host->conf_int(conf, "max_saved_output");
     self->max_timeout_ms = host->conf_int(conf, "max_timeout");
     self->lists_always = str_is(host->conf_text(conf, "list"), "always");

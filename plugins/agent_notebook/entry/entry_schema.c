@@ -123,7 +123,7 @@ const char entry_update_params[] = OBJECT
     "\"object\",\"required\":[\"old_str\",\"new_str\"],\"additionalProperties\":false,"
     "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":"
     "\"Present text\"},\"new_str\":{\"type\":\"string\",\"description\":\"New "
-    "text\"}}},\"description\":\"Replacements in order, all or none; each old_str occurs "
+    "text\"}}},\"description\":\"Replacements in order, all or none; each old_str exactly "
     "once. To claim a task, replace its mark\"},"
     "\"section\":{\"type\":\"string\",\"description\":\"Heading (plain text, occurs once) "
     "whose text `content` replaces or `append` extends, sub-headings included; it stays\"},"

@@ -64,7 +64,6 @@ struct cells {
     struct ng_str process;
     char process_id[2 * CELLS_PROCESS_BYTES + 1]; /* its name without other gateways */
     uint64_t max_source, max_output_text, max_saved_output;
-    size_t max_text; /* bytes of an answer's text, without its other lines: tools.max_answer */
     uint64_t max_result; /* limits.result */
     int64_t max_timeout_ms;
     bool lists_always; /* cells.list */

@@ -16,8 +16,9 @@
     "A run of this cell is in progress; its outputs go into the file when it ends. "           \
     "getNotebookRun shows the outputs of a background run so far."
 
-/* Room for what an answer has beside the source of its only cell. */
+/* What a cell has beside its source and fences, and the line about cells that are left out. */
 #define READ_CELL_HEAD_MAX 512
+#define READ_LEFT_OUT_MAX (CELLS_HANDLE_MAX + 64)
 
 /* A source of more than `max` bytes is cut. */
 static void add_source(struct nb_text *out, struct ng_str source, size_t max)
@@ -32,8 +33,10 @@ static void add_source(struct nb_text *out, struct ng_str source, size_t max)
     }
 }
 
+/* max: bytes for the whole cell. */
 static void add_cell(struct cells *self, struct ng_call *call,
-                     const struct notebook_file *notebook, size_t index, struct nb_text *out)
+                     const struct notebook_file *notebook, size_t index, size_t max,
+                     struct nb_text *out)
 {
     const struct nb_cell *cell = &notebook->nb.cells[index];
     struct nb_text source = {0};
@@ -48,7 +51,9 @@ static void add_cell(struct cells *self, struct ng_call *call,
     nb_add_word(out, "\n");
     nb_add_str(out, nb_text_str(&fence));
     nb_add_word(out, "\n");
-    add_source(out, nb_text_str(&source), self->max_text - READ_CELL_HEAD_MAX);
+    add_source(out, nb_text_str(&source),
+               max - size_min(max, READ_CELL_HEAD_MAX + 2 * fence.len));
+    out->failed |= source.failed;
     nb_text_done(&source);
     nb_add_word(out,
                 "\n"); /* so that a newline at the end of the source shows as an empty line */
@@ -62,17 +67,17 @@ static void add_left_out(const struct nb *nb, size_t first, size_t count, struct
     nb_addf(out, "\n\n[%zu more cell(s) left out, from %s on: name them]", count, handle);
 }
 
-/* Those that fit into the answer. Without `chosen` all cells. */
+/* Those that fit: until `out` has `most` bytes. Without `chosen` all cells. */
 static void add_cells(struct cells *self, struct ng_call *call,
                       const struct notebook_file *notebook, const size_t *chosen, size_t count,
-                      struct nb_text *out)
+                      size_t most, struct nb_text *out)
 {
     bool fits = true;
     for (size_t i = 0; i < count && fits; i++) {
         struct nb_text cell = {0};
         size_t index = chosen != NULL ? chosen[i] : i;
-        add_cell(self, call, notebook, index, &cell);
-        fits = i == 0 || out->len + cell.len <= self->max_text;
+        add_cell(self, call, notebook, index, most, &cell);
+        fits = i == 0 || out->len + cell.len <= most;
         if (fits) {
             nb_add_done(out, &cell);
         } else {
@@ -107,6 +112,8 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
         cells_close(&notebook);
         return rc;
     }
+    size_t most = cells_text_max(call);
+    most -= size_min(most, cells_notebook_len(notebook.path) + missing.len + READ_LEFT_OUT_MAX);
     if (notebook.nb.cell_count == 0) {
         nb_add_word(&out, "The notebook has no cells");
     } else if (count == 0 || cells_names_all(call, &notebook.nb)) {
@@ -115,9 +122,9 @@ int cells_get_run(void *user, struct ng_call *call, struct ng_str args)
         nb_addf(&out, "Retrieved %zu cell(s):", count);
     }
     if (count > 0) {
-        add_cells(self, call, &notebook, chosen, count, &out);
+        add_cells(self, call, &notebook, chosen, count, most, &out);
     } else {
-        add_cells(self, call, &notebook, NULL, notebook.nb.cell_count, &out);
+        add_cells(self, call, &notebook, NULL, notebook.nb.cell_count, most, &out);
     }
     nb_add_if(&out, missing.len > 0, "\n\n");
     nb_add_done(&out, &missing);

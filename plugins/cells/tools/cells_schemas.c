@@ -48,7 +48,7 @@ const char cells_update_params[] =
     "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":"
     "\"Present text.\"},\"new_str\":{\"type\":"
     "\"string\",\"description\":\"New text.\"}}},\"description\":\"Instead of content: "
-    "replacements in order, all or none; each old_str occurs once.\"}," NOTEBOOK "," REVISION
+    "replacements in order, all or none; each old_str exactly once.\"}," NOTEBOOK "," REVISION
     "},\"required\":[\"cellId\"],\"additionalProperties\":false}";
 
 const char cells_get_params[] =

@@ -59,25 +59,47 @@ def test_owner_lacks_plugin_and_setting(start_on, servers):
     assert not other.logged("this one delivers now")
 
 
-def test_start_without_list_of_collections(start_on, mongo, servers):
-    """A gateway that could not enter its collections into the list of all: its changes wait, so that none is passed by."""
+@pytest.mark.parametrize("added", ["at the start", "by a reload"])
+def test_other_gateways_do_not_know_a_collection(start_on, start, mongo, servers, tmp_path, added):
+    """A gateway that could not enter its collections into the list of all: their changes wait, so that none is passed by."""
     redis = servers.redis()
     journal = ["journal=redis", f"redis.uri={redis.uri}"]
     start_on("owner", "plugins=notebook", *journal)
     eventually(lambda: redis.execute("HKEYS", "aether:journal:marks"), WAIT, "the mark")
-    proxy = Proxy(mongo.port)
+    proxy, config = Proxy(mongo.port), tmp_path / "notegate.yaml"
     try:
+        plugins = ["notebook", "agent_notebook"]
+        config.write_text(f"plugins: {json.dumps(plugins[:1] if added == 'by a reload' else plugins)}\n")
+
+        def begin():
+            return start(["documents=mongo", f"mongo.uri={proxy.uri}", "mongo.timeout=2s", "journal.record_calls=true", *journal],
+                         args=["--config", str(config)], name="other")
+
+        other = begin() if added == "by a reload" else None
         with proxy.fault(("insert", "update", "findAndModify"), times=None, cut="before",
                          where=lambda command: "journal_state" in str(command.body) and "referenced" in str(command.body)):
-            other = start_on("other", "plugins=agent_notebook,notebook", *journal, uri=proxy.uri, timeout="2s")
+            other = other or begin()
+            config.write_text(f"plugins: {json.dumps(plugins)}\n")
+            assert added == "at the start" or other.reload()["changes"]
+            text = "other gateways do not know the collections of this one yet"
+            eventually(lambda: text in other.client.get("/readyz").text, WAIT, "the reason")
+            assert other.client.get("/readyz").status_code == 503
             refused = other.call("notebook_create", {"collection": "pages", "title": "early", "content": "text\n"})
             assert refused.status_code == 503, refused.text
-            assert "does not know the collection pages yet; try again in a second" in refused.text
+            assert "do not know the collection pages yet and would skip its events; try again in a second" in refused.text
             # What has no references is written.
-            assert other.call("notebook", {"mode": "create", "name": "n", "newStr": "x"}).status_code == 200
-        again = {"collection": "pages", "title": "later", "content": "text\n"}
-        eventually(lambda: other.call("notebook_create", again).status_code == 200, WAIT, "the page")
-        eventually(lambda: [line["title"] for line in lines(redis)] == ["later"], WAIT, "the reference")
+            eventually(lambda: other.call("notebook", {"mode": "create", "name": "n", "newStr": "x"}).status_code == 200, WAIT,
+                       "a named text")
+        eventually(lambda: other.client.get("/readyz").status_code == 200, WAIT, "readiness")
+        create(other, "later")
+
+        def arrived(kind, word):
+            return [line for line in lines(redis) if line["type"] == kind and word in json.dumps(line)]
+
+        eventually(lambda: arrived("notebook_ref", "later"), WAIT, lambda: f"the reference {lines(redis)}")
+        # Calls are recorded, also those of that time.
+        eventually(lambda: arrived("memory", "early"), WAIT, lambda: f"the record of the call {lines(redis)}")
+        assert not arrived("notebook_ref", "early")
         other.stop()
     finally:
         proxy.close()
