@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* store_table.c - the declared collections, and the documents in memory: cached documents by
- * key, and which of them to forget. */
+/* store_table.c - the documents in memory: cached documents by key, and which of them to
+ * forget. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/lock.h"
@@ -100,6 +101,7 @@ static void table_remove(struct store_table *table, struct cached_doc *cached)
 static void table_trim(struct store_table *table)
 {
     while (table->bytes > STORE_CACHE_BYTES && table->lru_first != NULL) {
+        assert(table->lru_first->in_lru && table->lru_first->lru_prev == NULL);
         table_remove(table, table->lru_first);
     }
 }
@@ -194,159 +196,4 @@ void table_set_committed(struct store_table *table, struct cached_doc *cached,
     if (version != NULL) {
         table->bytes += version_bytes(version);
     }
-}
-
-/* ---- collections ---- */
-
-const struct ng_collection *store_collection(struct store *store, struct ng_str name)
-{
-    const struct ng_collection *found = NULL;
-    rwlock_read(&store->collections_lock);
-    for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
-        if (str_is(name, store->collections[i].name)) {
-            found = &store->collections[i].desc;
-        }
-    }
-    rwlock_release(&store->collections_lock);
-    return found;
-}
-
-const struct ng_collection *store_collection_at(struct store *store, size_t index)
-{
-    rwlock_read(&store->collections_lock);
-    bool there = index < store->collection_count;
-    rwlock_release(&store->collections_lock);
-    if (!there) {
-        return NULL;
-    }
-    return &store->collections[index].desc;
-}
-
-static bool collection_name_valid(struct ng_str name)
-{
-    bool good = name.len > 0 && name.len <= NG_COLLECTION_MAX;
-    for (size_t i = 0; i < name.len && good; i++) {
-        char c = name.data[i];
-        good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-    }
-    return good;
-}
-
-/* With the lock held: the first collection from `from` on that is to be held. */
-static void find_held(struct store *store, size_t from)
-{
-    size_t at = from;
-    while (at < store->collection_count &&
-           (store->collections[at].desc.flags & NG_COLLECTION_REFERENCED) == 0) {
-        at++;
-    }
-    atomic_store(&store->held, store->shared && at < store->collection_count ? at + 1 : 0);
-}
-
-int store_declare(struct store *store, struct call *call,
-                  const struct ng_collection *collection)
-{
-    struct ng_str name = ng_str_of(collection->name);
-    if (!collection_name_valid(name)) {
-        return call_fail(call, NG_EINVAL,
-                         "the collection name \"%s\" is not of the form [a-z0-9_]{1,%d}",
-                         collection->name, NG_COLLECTION_MAX);
-    }
-    if (store_collection(store, name) != NULL) {
-        return call_fail(call, NG_EINVAL, "the collection %s is declared twice",
-                         collection->name);
-    }
-    int rc = store->backend->declare(store->db, &call->pub, collection);
-    bool away = store->shared && (rc == NG_EUNAVAILABLE || rc == NG_ETIMEOUT);
-    if (rc != NG_OK && !away) {
-        return rc;
-    }
-    rc = NG_OK;
-    if (away) {
-        call_reset_result(call);
-        atomic_store(&store->undeclared, true);
-    }
-    rwlock_write(&store->collections_lock);
-    if (store->collection_count == STORE_COLLECTIONS_MAX) {
-        rc = call_fail(call, NG_ETOOLARGE, "more than %d collections", STORE_COLLECTIONS_MAX);
-    } else {
-        size_t at = store->collection_count++;
-        memcpy(store->collections[at].name, name.data, name.len);
-        store->collections[at].desc = *collection;
-        store->collections[at].desc.name = store->collections[at].name;
-        store->collections[at].undeclared = away;
-        find_held(store, atomic_load(&store->held) > 0 ? atomic_load(&store->held) - 1 : at);
-    }
-    rwlock_release(&store->collections_lock);
-    return rc;
-}
-
-void store_release_referenced(struct store *store, size_t count)
-{
-    rwlock_write(&store->collections_lock);
-    find_held(store, count);
-    rwlock_release(&store->collections_lock);
-}
-
-bool store_is_held(const struct store *store)
-{
-    return atomic_load(&store->held) > 0;
-}
-
-int store_check_held(const struct store *store, struct call *call,
-                     const struct ng_collection *collection)
-{
-    size_t held = atomic_load(&store->held);
-    size_t at = (size_t)((const char *)collection - (const char *)store->collections) /
-                sizeof(store->collections[0]);
-    if (held == 0 || at + 1 < held || (collection->flags & NG_COLLECTION_REFERENCED) == 0) {
-        return NG_OK;
-    }
-    return call_fail(call, NG_EUNAVAILABLE,
-                     "other gateways do not know the collection %s yet and would skip its "
-                     "events; try again in a second",
-                     collection->name);
-}
-
-int store_declare_rest(struct store *store, struct call *call)
-{
-    int rc = NG_OK;
-    if (!atomic_load(&store->undeclared)) {
-        return NG_OK;
-    }
-    atomic_store(&store->undeclared, false); /* one that comes now sets it again */
-    for (size_t i = 0; i < STORE_COLLECTIONS_MAX && rc == NG_OK; i++) {
-        rwlock_read(&store->collections_lock);
-        bool undeclared = i < store->collection_count && store->collections[i].undeclared;
-        rwlock_release(&store->collections_lock);
-        if (undeclared) {
-            rc = store->backend->declare(store->db, &call->pub, &store->collections[i].desc);
-        }
-        if (undeclared && rc == NG_OK) {
-            rwlock_write(&store->collections_lock);
-            store->collections[i].undeclared = false;
-            rwlock_release(&store->collections_lock);
-        }
-    }
-    if (rc != NG_OK) {
-        atomic_store(&store->undeclared, true);
-    }
-    return rc;
-}
-
-int store_check_key(struct store *store, struct call *call, const struct ng_key *key)
-{
-    if (store_collection(store, key->collection) == NULL) {
-        return call_fail(call, NG_EINTERNAL, "no plugin has declared the collection \"%.*s\"",
-                         (int)key->collection.len, key->collection.data);
-    }
-    if (key->space.len == 0 || key->space.len > NG_SPACE_MAX) {
-        return call_fail(call, NG_EINVAL, "a space has 1 to %d bytes, this one has %zu",
-                         NG_SPACE_MAX, key->space.len);
-    }
-    if (key->id.len > NG_ID_MAX) {
-        return call_fail(call, NG_ETOOLARGE, "the name has %zu bytes, it may have %d",
-                         key->id.len, NG_ID_MAX);
-    }
-    return NG_OK;
 }

@@ -16,7 +16,7 @@
     "A run of this cell is in progress; its outputs go into the file when it ends. "           \
     "getNotebookRun shows the outputs of a background run so far."
 
-/* What a cell has beside its source and fences, and the line about cells that are left out. */
+/* Bytes of a cell beside its source and fences, and of the line about cells left out. */
 #define READ_CELL_HEAD_MAX 512
 #define READ_LEFT_OUT_MAX (CELLS_HANDLE_MAX + 64)
 
