@@ -110,6 +110,7 @@ static struct ng_str wiki_key(struct arena *arena, struct ng_str note_path,
     target = notes_trim(notes_link_note(before(target, '#')));
     if (notes_tree_is_note(target)) {
         target.len -= 3;
+        target = notes_link_note(target); /* as in notes_link_names() */
     }
     if (target.len > 0 &&
         (target.data[0] == '/' || str_begins(target, "./") || str_begins(target, "../"))) {

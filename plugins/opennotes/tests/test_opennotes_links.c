@@ -24,6 +24,8 @@ static int setup(void **state)
         "[[Alpha Project]]: the Alpha Project again\n"
         "\xe3\x81\x93\xe3\x81\xae\xe8\xa8\x88\xe7\x94\xbb\xe3\x81\xaf\n`Alpha Project`\n");
     fixture_put(fixture, "cafe\xcc\x81.md", "---\ntags: ['#y', a/b]\n---\n");
+    fixture_put(fixture, "x/c^d.md", "A name that ends in a block.\n");
+    fixture_put(fixture, "blocks.md", "[[x/c^d.md]]\n![[c^d.md^block]]\n[y](x/c^d.md)\n");
     fixture_put(fixture, "links.md", "[[Caf\xc3\xa9]] [x](caf%C3%A9.md)\n");
     fixture_serve(fixture, NULL);
     *state = fixture;
@@ -65,6 +67,18 @@ static void incoming(void **state)
     fixture_says(
         *state, LINKS, "{\"path\":\"no te.md\",\"kind\":\"incoming\"}",
         (const char *const[]){"\"path\":\"sub/beta.md\",\"line\":8", "\"total\":1", NULL});
+}
+
+/* The block is no part of the name, neither of the note nor of a target with the ending. */
+static void names_with_blocks(void **state)
+{
+    answers(*state, LINKS, "{\"path\":\"x/c^d.md\",\"kind\":\"incoming\"}",
+            "{\"path\":\"x/c^d.md\",\"incoming\":["
+            "{\"path\":\"blocks.md\",\"line\":1,\"context\":\"[[x/c^d.md]]\"},"
+            "{\"path\":\"blocks.md\",\"line\":2,\"context\":\"![[c^d.md^block]]\"},"
+            "{\"path\":\"blocks.md\",\"line\":3,\"context\":\"[y](x/c^d.md)\"}],"
+            "\"pagination\":{\"total\":3,\"returned\":3,\"page\":1,\"pageSize\":50,"
+            "\"hasMore\":false}}");
 }
 
 static void outgoing(void **state)
@@ -162,7 +176,8 @@ static void tags(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(incoming), cmocka_unit_test(outgoing), cmocka_unit_test(unlinked),
+        cmocka_unit_test(incoming), cmocka_unit_test(names_with_blocks),
+        cmocka_unit_test(outgoing), cmocka_unit_test(unlinked),
         cmocka_unit_test(paging),   cmocka_unit_test(tags),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
