@@ -255,8 +255,7 @@ static int check_changes(struct store *store, struct call *call,
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = store_check_key(store, call, &changes[i].key);
         if (rc == NG_OK && store_is_held(store)) {
-            rc = store_check_held(store, call,
-                                  store_collection(store, changes[i].key.collection));
+            rc = store_check_held(store, call, changes[i].key.collection);
         }
     }
     return rc;

@@ -6,17 +6,23 @@
 #include "core/base/str.h"
 #include "store_types.h"
 
+/* With the lock held: its index, or that behind the last one. */
+static size_t find(const struct store *store, struct ng_str name)
+{
+    size_t at = 0;
+    while (at < store->collection_count && !str_is(name, store->collections[at].name)) {
+        at++;
+    }
+    return at;
+}
+
 const struct ng_collection *store_collection(struct store *store, struct ng_str name)
 {
-    const struct ng_collection *found = NULL;
     rwlock_read(&store->collections_lock);
-    for (size_t i = 0; i < store->collection_count && found == NULL; i++) {
-        if (str_is(name, store->collections[i].name)) {
-            found = &store->collections[i].desc;
-        }
-    }
+    size_t at = find(store, name);
+    bool there = at < store->collection_count;
     rwlock_release(&store->collections_lock);
-    return found;
+    return there ? &store->collections[at].desc : NULL;
 }
 
 const struct ng_collection *store_collection_at(struct store *store, size_t index)
@@ -40,8 +46,8 @@ static bool collection_name_valid(struct ng_str name)
     return good;
 }
 
-/* With the lock held: the first collection from `from` on that is to be held. */
-static void find_held(struct store *store, size_t from)
+/* With the lock held: holds the referenced collections from the index `from` on. */
+static void hold_from(struct store *store, size_t from)
 {
     size_t at = from;
     while (at < store->collection_count &&
@@ -83,7 +89,9 @@ int store_declare(struct store *store, struct call *call,
         store->collections[at].desc = *collection;
         store->collections[at].desc.name = store->collections[at].name;
         store->collections[at].undeclared = away;
-        find_held(store, atomic_load(&store->held) > 0 ? atomic_load(&store->held) - 1 : at);
+        if (!store_is_held(store)) {
+            hold_from(store, at);
+        }
     }
     rwlock_release(&store->collections_lock);
     return rc;
@@ -92,7 +100,7 @@ int store_declare(struct store *store, struct call *call,
 void store_release_referenced(struct store *store, size_t count)
 {
     rwlock_write(&store->collections_lock);
-    find_held(store, count);
+    hold_from(store, count);
     rwlock_release(&store->collections_lock);
 }
 
@@ -101,19 +109,21 @@ bool store_is_held(const struct store *store)
     return atomic_load(&store->held) > 0;
 }
 
-int store_check_held(const struct store *store, struct call *call,
-                     const struct ng_collection *collection)
+int store_check_held(struct store *store, struct call *call, struct ng_str name)
 {
+    rwlock_read(&store->collections_lock);
     size_t held = atomic_load(&store->held);
-    size_t at = (size_t)((const char *)collection - (const char *)store->collections) /
-                sizeof(store->collections[0]);
-    if (held == 0 || at + 1 < held || (collection->flags & NG_COLLECTION_REFERENCED) == 0) {
+    size_t at = find(store, name);
+    bool refused = held > 0 && at + 1 >= held && at < store->collection_count &&
+                   (store->collections[at].desc.flags & NG_COLLECTION_REFERENCED) != 0;
+    rwlock_release(&store->collections_lock);
+    if (!refused) {
         return NG_OK;
     }
     return call_fail(call, NG_EUNAVAILABLE,
-                     "other gateways do not know the collection %s yet and would skip its "
+                     "other gateways do not know the collection %.*s yet and would skip its "
                      "events; try again in a second",
-                     collection->name);
+                     (int)name.len, name.data);
 }
 
 int store_declare_rest(struct store *store, struct call *call)

@@ -230,7 +230,7 @@ struct store {
     } collections[STORE_COLLECTIONS_MAX];
     size_t collection_count;
     atomic_bool undeclared; /* at least one of them */
-    atomic_size_t held;     /* 0, or 1 + the index of the first that is held */
+    atomic_size_t held;     /* 0, or 1 + the index of the first collection that is held */
     struct lock watch_lock;
     struct store_watcher {
         store_watch_fn *watch;
@@ -279,8 +279,7 @@ static inline int store_load(struct store *store, struct call *call, struct cach
 int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
 /* Refuses a change of a collection that store_release_referenced() has not released. */
-int store_check_held(const struct store *store, struct call *call,
-                     const struct ng_collection *collection);
+int store_check_held(struct store *store, struct call *call, struct ng_str name);
 /* This event was seen. */
 static inline void store_saw(struct store *store, uint64_t seq)
 {
