@@ -124,7 +124,7 @@ const char entry_update_params[] = OBJECT
     "\"properties\":{\"old_str\":{\"type\":\"string\",\"minLength\":1,\"description\":"
     "\"Present text\"},\"new_str\":{\"type\":\"string\",\"description\":\"New "
     "text\"}}},\"description\":\"Replacements in order, all or none; each old_str exactly "
-    "once. To claim a task, replace its mark\"},"
+    "once. To claim a task, replace its [ ]\"},"
     "\"section\":{\"type\":\"string\",\"description\":\"Heading (plain text, occurs once) "
     "whose text `content` replaces or `append` extends, sub-headings included; it stays\"},"
     "\"title\":{\"type\":\"string\",\"description\":\"New title\"}," NEW_TAGS "," SUMMARY
