@@ -129,6 +129,9 @@ def test_cells_that_do_not_fit(gateway):
     told = ok(gateway, "getNotebookCells", {**wide, "cellIds": ["c3", "c4", "c5", "c6", "gone"]})
     assert ids_of(told) == ["c3", "c4", "c5"] and "[1 more cell(s) left out, from c6 on: name them]" in told
     assert told.startswith("Retrieved 4 cell(s):") and "specified IDs: gone" in told
+    # A program that wants all of it gets it.
+    whole = gateway.client.post("/v1/tools/getNotebookCells?raw=true", json=wide)
+    assert whole.status_code == 200 and whole.text.count("y" * 20_000) == 30 and "left out" not in whole.text
     put(gateway, "long.ipynb", [code("a", "\u00e9" * 50_000), code("b", "z" * 2_000)])
     told = ok(gateway, "getNotebookCells", {"notebook": "long.ipynb", "cellIds": ["a"]})
     shown = told.count("\u00e9")
