@@ -33,6 +33,18 @@ int sha256_hex(struct ng_str text, char out[SHA256_HEX_SIZE])
     return rc;
 }
 
+int sha256_joined(const struct ng_str *texts, size_t count, unsigned char out[SHA256_BYTES])
+{
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    bool done = hash != NULL && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+    for (size_t i = 0; i < count && done; i++) {
+        done = texts[i].len == 0 || EVP_DigestUpdate(hash, texts[i].data, texts[i].len) == 1;
+    }
+    done = done && EVP_DigestFinal_ex(hash, out, NULL) == 1;
+    EVP_MD_CTX_free(hash);
+    return done ? NG_OK : NG_EINTERNAL;
+}
+
 struct sha256 *sha256_new(void)
 {
     struct sha256 *hash = alloc_zeroed(1, sizeof(*hash));

@@ -11,6 +11,8 @@
 /* Of one text. NG_OK or NG_EINTERNAL (out of memory); then the output is empty. */
 int sha256_digest(struct ng_str text, unsigned char out[SHA256_BYTES]);
 int sha256_hex(struct ng_str text, char out[SHA256_HEX_SIZE]);
+/* Of several texts, one behind the other. NG_OK or NG_EINTERNAL (out of memory). */
+int sha256_joined(const struct ng_str *texts, size_t count, unsigned char out[SHA256_BYTES]);
 
 /* A running hash, of one thread at a time. */
 struct sha256;

@@ -141,6 +141,10 @@ static void test_sha256_of_fips_180(void **state)
     hex_write(raw, sizeof(raw), text);
     assert_string_equal(text, wanted);
     sha256_free(hash);
+    const struct ng_str parts[] = {ng_str_of("a"), STR_NONE, ng_str_of("bc")};
+    assert_int_equal(sha256_joined(parts, NG_COUNT(parts), raw), NG_OK);
+    hex_write(raw, sizeof(raw), text);
+    assert_string_equal(text, wanted);
 }
 
 /* The values are stored: they must never change. */
