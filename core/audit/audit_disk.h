@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * audit_disk.h - files below the folder of the audit log. One is replaced so that a kill or a
+ * power cut at any moment leaves the former file or the new one, whole.
+ */
+#ifndef NOTEGATE_CORE_AUDIT_DISK_H
+#define NOTEGATE_CORE_AUDIT_DISK_H
+
+#include <sys/types.h>
+
+#include "core/base/buf.h"
+
+/* The file that is written before it gets its name, in the folder of the log. */
+#define AUDIT_DISK_NEW "new"
+/* Bytes of a name below the folder, with a NUL. */
+#define AUDIT_DISK_NAME_SIZE 128
+
+/* Opens the folder, and makes it (mode 0700) where `make`. *ret_fd: to be closed. NG_OK,
+ * NG_ENOTFOUND (without `make`), NG_EUNAVAILABLE with the sentence in error. */
+int audit_disk_open(const char *path, bool make, int *ret_fd, struct buf *error);
+
+/* Adds the whole file. NG_OK, NG_ENOTFOUND, NG_ETOOLARGE (over out's maximum), NG_EINTERNAL
+ * (memory); NG_EUNAVAILABLE: it cannot be read, and errno says why. */
+int audit_disk_read(int dir, const char *name, struct buf *out);
+
+/* Makes the names in a folder durable. NG_OK, NG_EUNAVAILABLE with errno. */
+int audit_disk_sync_folder(int dir, const char *folder);
+/* Makes the folders of a name, and syncs each of them and the one above it: also those that are
+ * there, which a killed process may have made. NG_OK, NG_EUNAVAILABLE with errno. */
+int audit_disk_make_folders(int dir, const char *name);
+/* Writes a new file beside, syncs it, gives it its name and syncs the folder, which is there.
+ * NG_OK, or NG_EUNAVAILABLE with errno: the name has the former file, or already the new one.
+ */
+int audit_disk_replace(int dir, const char *name, struct ng_str bytes, mode_t mode);
+
+/* Removes all files of a folder but `keep` (NULL: none), and without `keep` the folder too.
+ * NG_OK also where there is none. NG_EUNAVAILABLE with errno. */
+int audit_disk_clear(int dir, const char *folder, const char *keep);
+
+/* The sentence of a failure: "the audit log's file NAME cannot be VERB: REASON". Uses errno,
+ * but for NG_EINTERNAL and NG_ETOOLARGE. Returns rc. */
+int audit_disk_fail(int rc, const char *name, const char *verb, struct buf *error);
+
+#endif
