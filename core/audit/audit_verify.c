@@ -9,6 +9,7 @@
 #include "audit_disk.h"
 #include "audit_key.h"
 #include "audit_log.h"
+#include "audit_names.h"
 #include "audit_pending.h"
 #include "core/base/str.h"
 
@@ -232,6 +233,14 @@ static int verify_beyond(struct verify *verify)
     return NG_OK;
 }
 
+/* The names that entries show are those of their values. */
+static int verify_names(struct verify *verify)
+{
+    uint64_t size = verify->checkpoint.size;
+    int rc = audit_names_check(verify->dir, &verify->report->names, verify->problem);
+    return verify_file(verify, rc, size, size);
+}
+
 /* ---- all of it ---- */
 
 /* The kept checkpoint is this log's, and not ahead of it. */
@@ -301,7 +310,10 @@ static int verify_once(struct verify *verify, struct ng_str kept)
     if (rc == NG_OK) {
         rc = verify_not_ahead(verify);
     }
-    return rc == NG_OK ? verify_beyond(verify) : rc;
+    if (rc == NG_OK) {
+        rc = verify_beyond(verify);
+    }
+    return rc == NG_OK ? verify_names(verify) : rc;
 }
 
 /* Did the gateway write a newer checkpoint since? Its older tiles may be gone then. */

@@ -2,7 +2,8 @@
 /*
  * audit_verify.h - checks a whole audit log against its signed checkpoint: each entry against
  * its tile, each tile against the one above, the root against the signature; and, if one is
- * given, a checkpoint that was kept elsewhere, whose tree must be a beginning of this one.
+ * given, a checkpoint that was kept elsewhere, whose tree must be a beginning of this one. The
+ * values behind the names that entries show are checked as well.
  *
  * Without a kept checkpoint a log is only consistent in itself: key and disk suffice to write
  * another one.
@@ -19,6 +20,7 @@ struct audit_verify_report {
     uint64_t size;    /* entries that the checkpoint has signed */
     uint64_t kept;    /* of the given checkpoint; 0: none is given */
     uint64_t pending; /* entries that no checkpoint has signed yet */
+    uint64_t names;   /* values that can still be told; redacted ones are not counted */
     /* NG_EFAILED: the first entry that does not fit is one of these. Those before it fit each
      * other; that they are what they were, only a kept checkpoint can tell. */
     uint64_t bad_first, bad_last; /* `size`: it is not one of the entries */

@@ -63,6 +63,7 @@
     X(POOL, PLAIN)                                                                             \
     X(TIMERS, PLAIN)                                                                           \
     X(AUDIT, PLAIN)                                                                            \
+    X(AUDIT_WRITER, PLAIN)                                                                     \
     X(WATCHDOG, PLAIN)                                                                         \
     X(RECORDER, PLAIN)                                                                         \
     X(SPARE_CALLS, PLAIN)                                                                      \

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* audit_names.c - one line for each value of a month, and a table of those in memory. */
+#include "audit_names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "audit_disk.h"
+#include "core/base/arena.h"
+#include "core/base/files/fd_io.h"
+#include "core/base/hash_table.h"
+#include "core/base/str.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/random.h"
+#include "core/base/text/rfc3339.h"
+#include "core/base/utf8.h"
+#include "core/json/json.h"
+
+#define NAMES_MONTH_LEN 7 /* of "2026-11-30" */
+#define NAMES_SUFFIX ".jsonl"
+#define NAMES_FILE_SIZE sizeof(AUDIT_NAMES_FOLDER "/2026-11" NAMES_SUFFIX)
+#define NAMES_DEPTH 2
+#define NAMES_LINE_MAX ((size_t)16 * 1024) /* memory of one that is read */
+
+struct name {
+    struct hash_link link;
+    char text[AUDIT_NAME_SIZE];
+    size_t len;
+    char value[];
+};
+
+struct audit_names {
+    int dir;
+    char month[NAMES_MONTH_LEN + 1]; /* of the table; "": none is loaded */
+    struct hash_table table;
+    struct buf lines; /* not in the file of the month yet */
+};
+
+static const char *names_file(const char *month, char out[NAMES_FILE_SIZE])
+{
+    (void)snprintf(out, NAMES_FILE_SIZE, AUDIT_NAMES_FOLDER "/%.7s" NAMES_SUFFIX, month);
+    return out;
+}
+
+/* "~" and the digits. */
+static int name_make(const unsigned char salt[AUDIT_SALT_BYTES], struct ng_str value,
+                     char out[AUDIT_NAME_SIZE])
+{
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    const unsigned char *text = (const unsigned char *)(value.len > 0 ? value.data : "");
+    if (HMAC(EVP_sha256(), salt, AUDIT_SALT_BYTES, text, value.len, mac, NULL) == NULL) {
+        return NG_EINTERNAL;
+    }
+    out[0] = '~';
+    hex_write(mac, AUDIT_NAME_DIGITS / 2, out + 1);
+    return NG_OK;
+}
+
+/* ---- the table ---- */
+
+static bool name_is(const struct hash_link *link, const void *key)
+{
+    const struct name *name = HASH_ITEM(link, const struct name, link);
+    return str_equal(str_make(name->value, name->len), *(const struct ng_str *)key);
+}
+
+static void names_forget(struct audit_names *names)
+{
+    struct hash_link *link = hash_table_first(&names->table);
+    while (link != NULL) {
+        struct hash_link *next = hash_table_next(&names->table, link);
+        free(HASH_ITEM(link, struct name, link));
+        link = next;
+    }
+    hash_table_done(&names->table);
+    names->table = (struct hash_table){0};
+}
+
+static int names_add(struct audit_names *names, struct ng_str value,
+                     const char text[AUDIT_NAME_SIZE])
+{
+    uint64_t hash = str_hash(value);
+    if (names->table.count >= AUDIT_NAMES_MAX) {
+        names_forget(names);
+    }
+    if (hash_table_find(&names->table, hash, name_is, &value) != NULL) {
+        return NG_OK;
+    }
+    struct name *name = alloc_zeroed(1, sizeof(*name) + value.len);
+    if (name == NULL) {
+        return NG_EINTERNAL;
+    }
+    memcpy(name->text, text, AUDIT_NAME_SIZE);
+    memcpy(name->value, value.data, value.len);
+    name->len = value.len;
+    int rc = hash_table_add(&names->table, &name->link, hash);
+    if (rc != NG_OK) {
+        free(name);
+    }
+    return rc;
+}
+
+/* ---- files ---- */
+
+/* A line of a file: its value, in the arena's memory, and its name. NG_EINVAL: it is none. */
+static int line_read(struct arena *arena, struct ng_str line, struct ng_str *ret_value,
+                     char ret_text[AUDIT_NAME_SIZE])
+{
+    unsigned char salt[AUDIT_SALT_BYTES];
+    const struct ng_value *object = NULL;
+    int rc = json_parse(arena, line, NAMES_DEPTH, &object, NULL);
+    if (rc != NG_OK) {
+        return arena->oom ? NG_EINTERNAL : NG_EINVAL;
+    }
+    const struct ng_value *name = json_get(object, "name");
+    const struct ng_value *digits = json_get(object, "salt");
+    const struct ng_value *value = json_get(object, "value");
+    if (!json_is(name, NG_TYPE_STRING) || !json_is(digits, NG_TYPE_STRING) ||
+        !json_is(value, NG_TYPE_STRING) || digits->text.len != 2 * sizeof(salt) ||
+        !hex_read(digits->text, salt)) {
+        return NG_EINVAL;
+    }
+    rc = name_make(salt, value->text, ret_text);
+    *ret_value = value->text;
+    return rc == NG_OK && !str_is(name->text, ret_text) ? NG_EINVAL : rc;
+}
+
+/* names NULL: only a check. *ret_bad: the number of the first line that is wrong; 0: none. */
+static int file_read(struct ng_str text, struct audit_names *names, uint64_t *ret_count,
+                     uint64_t *ret_bad)
+{
+    struct arena arena;
+    int rc = NG_OK;
+    size_t at = 0;
+    *ret_bad = 0;
+    *ret_count = 0;
+    while (rc == NG_OK && at < text.len) {
+        char name[AUDIT_NAME_SIZE];
+        struct ng_str value;
+        size_t end = size_min(str_find(text, ng_str_of("\n"), at), text.len);
+        arena_init(&arena, NAMES_LINE_MAX);
+        rc = line_read(&arena, str_make(text.data + at, end - at), &value, name);
+        ++*ret_count;
+        if (rc == NG_EINVAL) {
+            *ret_bad = *ret_bad == 0 ? *ret_count : *ret_bad;
+            rc = NG_OK;
+        } else if (rc == NG_OK && names != NULL) {
+            rc = names_add(names, value, name);
+        }
+        arena_done(&arena);
+        at = end + 1;
+    }
+    return rc;
+}
+
+/* Cuts off a last line that a kill has cut. */
+static int names_cut(const struct audit_names *names, const char *file, struct ng_str text)
+{
+    size_t whole = text.len;
+    while (whole > 0 && text.data[whole - 1] != '\n') {
+        whole--;
+    }
+    if (whole == text.len) {
+        return NG_OK;
+    }
+    int fd = openat(names->dir, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    int rc =
+        fd >= 0 && ftruncate(fd, (off_t)whole) == 0 && fsync(fd) == 0 ? NG_OK : NG_EUNAVAILABLE;
+    int number = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    errno = number;
+    return rc;
+}
+
+/* Loads the table of a month. A line that is wrong is not used: verification tells of it. */
+static int names_load(struct audit_names *names, const char *month, struct buf *error)
+{
+    char file[NAMES_FILE_SIZE];
+    struct buf text;
+    uint64_t count;
+    uint64_t bad;
+    names_forget(names);
+    names->month[0] = '\0';
+    buf_init(&text, AUDIT_NAMES_FILE_MAX);
+    int rc = audit_disk_read(names->dir, names_file(month, file), &text);
+    if (rc == NG_OK) {
+        rc = names_cut(names, file, buf_str(&text));
+        rc = rc == NG_OK ? file_read(buf_str(&text), names, &count, &bad) : rc;
+    } else if (rc == NG_ENOTFOUND || rc == NG_ETOOLARGE) {
+        rc = NG_OK; /* its values get new salts */
+    }
+    buf_done(&text);
+    if (rc != NG_OK) {
+        return audit_disk_fail(rc, names_file(month, file), "read", error);
+    }
+    memcpy(names->month, month, NAMES_MONTH_LEN);
+    names->month[NAMES_MONTH_LEN] = '\0';
+    return NG_OK;
+}
+
+struct audit_names *audit_names_open(int dir)
+{
+    struct audit_names *names = alloc_zeroed(1, sizeof(*names));
+    if (names != NULL) {
+        names->dir = dir;
+        buf_init(&names->lines, AUDIT_NAMES_WAIT_MAX);
+    }
+    return names;
+}
+
+void audit_names_close(struct audit_names *names)
+{
+    if (names != NULL) {
+        names_forget(names);
+        buf_done(&names->lines);
+        free(names);
+    }
+}
+
+/* ---- names ---- */
+
+static int names_make(struct audit_names *names, struct ng_str value, char out[AUDIT_NAME_SIZE],
+                      struct buf *error)
+{
+    unsigned char salt[AUDIT_SALT_BYTES];
+    char digits[2 * AUDIT_SALT_BYTES + 1];
+    size_t before = names->lines.len;
+    int rc = random_bytes(salt, sizeof(salt)) ? name_make(salt, value, out) : NG_EINTERNAL;
+    if (rc == NG_OK) {
+        hex_write(salt, sizeof(salt), digits);
+        (void)buf_printf(&names->lines, "{\"name\":\"%s\",\"salt\":\"%s\",\"value\":", out,
+                         digits);
+        (void)buf_add_json(&names->lines, value);
+        rc = buf_add_c(&names->lines, "}\n");
+    }
+    if (rc == NG_OK) {
+        rc = names_add(names, value, out);
+    }
+    if (rc == NG_OK) {
+        return NG_OK;
+    }
+    buf_cut(&names->lines, before);
+    (void)buf_add_c(error, rc == NG_ETOOLARGE ? "the audit log's names wait for the disk"
+                                              : "the audit log: out of memory");
+    return rc == NG_ETOOLARGE ? NG_EBUSY : rc;
+}
+
+/* Not longer than AUDIT_NAMED_MAX, and valid UTF-8, as a line of JSON has to be. */
+static struct ng_str name_value(struct ng_str value, char plain[AUDIT_NAMED_MAX])
+{
+    value = utf8_cut(value, AUDIT_NAMED_MAX);
+    if (utf8_valid(value)) {
+        return value;
+    }
+    for (size_t i = 0; i < value.len; i++) {
+        plain[i] = (unsigned char)value.data[i] < 0x80 ? value.data[i] : '?';
+    }
+    return str_make(plain, value.len);
+}
+
+int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str value,
+                    char out[AUDIT_NAME_SIZE], struct buf *error)
+{
+    char day[RFC3339_DAY_SIZE];
+    char plain[AUDIT_NAMED_MAX];
+    rfc3339_write_day(time_ms, day);
+    if (strncmp(day, names->month, NAMES_MONTH_LEN) != 0) {
+        int rc = names->lines.len > 0 ? audit_names_sync(names, error) : NG_OK;
+        if (rc == NG_OK) {
+            rc = names_load(names, day, error);
+        }
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    value = name_value(value, plain);
+    const struct hash_link *link =
+        hash_table_find(&names->table, str_hash(value), name_is, &value);
+    if (link == NULL) {
+        return names_make(names, value, out, error);
+    }
+    memcpy(out, HASH_ITEM(link, const struct name, link)->text, AUDIT_NAME_SIZE);
+    return NG_OK;
+}
+
+/* Appends the lines that wait. After a failure the month is loaded again, which cuts what is
+ * left of them. */
+static int names_append(struct audit_names *names, const char *file)
+{
+    int fd = openat(names->dir, file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                    S_IRUSR | S_IWUSR);
+    off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    bool done = end >= 0 && fd_put(fd, buf_str(&names->lines)) == NG_OK && fsync(fd) == 0;
+    int number = errno;
+    if (!done && end >= 0) {
+        (void)!ftruncate(fd, end);
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    errno = number;
+    return done ? audit_disk_sync_folder(names->dir, AUDIT_NAMES_FOLDER) : NG_EUNAVAILABLE;
+}
+
+int audit_names_sync(struct audit_names *names, struct buf *error)
+{
+    char file[NAMES_FILE_SIZE];
+    if (names->lines.len == 0) {
+        return NG_OK;
+    }
+    (void)names_file(names->month, file);
+    int rc = audit_disk_make_folders(names->dir, file);
+    if (rc == NG_OK) {
+        rc = names_append(names, file);
+    }
+    if (rc != NG_OK) {
+        return audit_disk_fail(rc, file, "written", error);
+    }
+    buf_clear(&names->lines);
+    return NG_OK;
+}
+
+/* ---- verification ---- */
+
+static bool names_is_month(struct ng_str file)
+{
+    char day[RFC3339_DAY_SIZE];
+    if (file.len != NAMES_MONTH_LEN + strlen(NAMES_SUFFIX) || !str_ends(file, NAMES_SUFFIX)) {
+        return false;
+    }
+    (void)snprintf(day, sizeof(day), "%.7s-01", file.data);
+    return rfc3339_is_day(ng_str_of(day));
+}
+
+static int names_check_file(int dir, struct ng_str file, uint64_t *ret_count,
+                            struct buf *problem)
+{
+    char name[NAMES_FILE_SIZE];
+    struct buf text;
+    uint64_t bad = 0;
+    buf_init(&text, AUDIT_NAMES_FILE_MAX);
+    (void)names_file(file.data, name);
+    int rc = audit_disk_read(dir, name, &text);
+    if (rc == NG_OK) {
+        rc = file_read(buf_str(&text), NULL, ret_count, &bad);
+    }
+    bool is_cut = text.len > 0 && text.data[text.len - 1] != '\n';
+    buf_done(&text);
+    if (rc != NG_OK) {
+        return rc == NG_ENOTFOUND ? NG_OK : audit_disk_fail(rc, name, "read", problem);
+    }
+    if (bad == 0 || (is_cut && bad == *ret_count)) { /* or it is being written */
+        return NG_OK;
+    }
+    (void)buf_printf(problem,
+                     "line %" PRIu64 " of the audit log's file %s is no name that follows from "
+                     "its value and salt",
+                     bad, name);
+    return NG_EFAILED;
+}
+
+int audit_names_check(int dir, uint64_t *ret_count, struct buf *problem)
+{
+    int fd = openat(dir, AUDIT_NAMES_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    int rc = NG_OK;
+    *ret_count = 0;
+    if (stream == NULL) {
+        rc = fd < 0 && errno == ENOENT
+                 ? NG_OK
+                 : audit_disk_fail(NG_EUNAVAILABLE, AUDIT_NAMES_FOLDER, "read", problem);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return rc;
+    }
+    while (rc == NG_OK && (entry = readdir(stream)) != NULL) {
+        uint64_t count = 0;
+        if (names_is_month(ng_str_of(entry->d_name))) {
+            rc = names_check_file(dir, ng_str_of(entry->d_name), &count, problem);
+        }
+        *ret_count += count;
+    }
+    (void)closedir(stream);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * audit_names.h - the values that entries do not show: agents, addresses, clients, spaces and
+ * ids of documents.
+ *
+ * An entry has "~" and 32 digits of HMAC-SHA-256(salt, value). The value and its random salt
+ * are a line of `names/YYYY-MM.jsonl`, outside the tree: without the line, no guess of the
+ * value can be checked. A value keeps its salt within a month.
+ */
+#ifndef NOTEGATE_CORE_AUDIT_NAMES_H
+#define NOTEGATE_CORE_AUDIT_NAMES_H
+
+#include "core/base/buf.h"
+
+#define AUDIT_NAMES_FOLDER "names"
+#define AUDIT_NAME_DIGITS 32
+#define AUDIT_NAME_SIZE (1 + AUDIT_NAME_DIGITS + 1) /* with a NUL */
+#define AUDIT_SALT_BYTES 16
+/* Bytes of a value; a longer one is cut. */
+#define AUDIT_NAMED_MAX ((size_t)1024)
+/* Values of a month that are remembered; then they get new salts. */
+#define AUDIT_NAMES_MAX 65536
+/* Bytes of a file of a month that is read at a start; and of its lines that wait. */
+#define AUDIT_NAMES_FILE_MAX ((size_t)256 * 1024 * 1024)
+#define AUDIT_NAMES_WAIT_MAX ((size_t)16 * 1024 * 1024)
+
+struct audit_names;
+
+/* dir: the folder of the log, lent until audit_names_close(). NULL: out of memory. */
+struct audit_names *audit_names_open(int dir);
+void audit_names_close(struct audit_names *names);
+
+/* The name of a value in an entry of this time. NG_OK; NG_EBUSY: AUDIT_NAMES_WAIT_MAX of lines
+ * wait; NG_EUNAVAILABLE: the month's file cannot be read; NG_EINTERNAL. The sentence is in
+ * error. */
+int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str value,
+                    char out[AUDIT_NAME_SIZE], struct buf *error);
+/* Makes the lines of all names durable: before the entries that show them. NG_OK,
+ * NG_EUNAVAILABLE; then they wait for the next time. */
+int audit_names_sync(struct audit_names *names, struct buf *error);
+
+/* Checks the files of all months: each line is a name that follows from its value and salt.
+ * NG_OK; NG_EFAILED: one does not; NG_EUNAVAILABLE, NG_EINTERNAL. *ret_count: lines. */
+int audit_names_check(int dir, uint64_t *ret_count, struct buf *problem);
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* audit_writer.c - the queue of entries, and the thread ng-audit. */
+#include "audit_writer.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "audit_disk.h"
+#include "audit_log.h"
+#include "core/base/arena.h"
+#include "core/base/clock.h"
+#include "core/base/lock.h"
+#include "core/base/log.h"
+#include "core/base/str.h"
+
+/* Entries that are printed and appended at once. */
+#define WRITER_CHUNK ((size_t)64)
+#define WRITER_CHUNK_BYTES (WRITER_CHUNK * AUDIT_ENTRY_MAX)
+#define WRITER_SENTENCE_MAX 512
+
+/* A queued entry, with its documents and texts behind it. */
+struct record {
+    struct record *next;
+    size_t at; /* the first document that is not in the log yet */
+    struct audit_entry entry;
+};
+
+struct audit_writer {
+    pthread_t thread;
+    struct lock lock;
+    pthread_cond_t wake;
+    struct record *first, **last;
+    bool stops;
+    char sentence[WRITER_SENTENCE_MAX]; /* of the present failure; "": none */
+    atomic_size_t waiting;
+    atomic_uint_fast64_t dropped;
+    /* Of the thread. */
+    struct audit_log *log;
+    struct audit_names *names;
+    struct record *taken; /* out of the queue, not in the log yet */
+    struct buf text;      /* printed entries */
+    bool has_news;        /* since the last checkpoint */
+    int64_t folded_ns, told_ns;
+    int dir;
+};
+
+/* ---- the queue ---- */
+
+static size_t entry_bytes(const struct audit_entry *entry)
+{
+    const struct ng_str texts[] = {
+        entry->agent, entry->key,       entry->space, entry->remote, entry->client,
+        entry->tool,  entry->operation, entry->run,   entry->trace,  entry->request};
+    size_t bytes = entry->doc_count * sizeof(*entry->docs);
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        bytes += texts[i].len;
+    }
+    for (size_t i = 0; i < entry->doc_count; i++) {
+        bytes += entry->docs[i].collection.len + entry->docs[i].id.len;
+    }
+    return bytes;
+}
+
+/* NULL: out of memory. */
+static struct record *record_copy(const struct audit_entry *entry)
+{
+    struct record *record = alloc_zeroed(1, sizeof(*record) + entry_bytes(entry));
+    if (record == NULL) {
+        return NULL;
+    }
+    struct audit_doc *docs = (struct audit_doc *)(void *)(record + 1);
+    char *at = (char *)(docs + entry->doc_count);
+    struct audit_entry *copy = &record->entry;
+    *copy = *entry;
+    struct ng_str *texts[] = {&copy->agent,  &copy->key,    &copy->space,     &copy->remote,
+                              &copy->client, &copy->tool,   &copy->operation, &copy->run,
+                              &copy->trace,  &copy->request};
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        *texts[i] = str_move_in(&at, *texts[i]);
+    }
+    for (size_t i = 0; i < entry->doc_count; i++) {
+        docs[i] = entry->docs[i];
+        docs[i].collection = str_move_in(&at, docs[i].collection);
+        docs[i].id = str_move_in(&at, docs[i].id);
+    }
+    copy->docs = docs;
+    return record;
+}
+
+static void writer_drop(struct audit_writer *writer)
+{
+    if (atomic_fetch_add(&writer->dropped, 1) == 0) {
+        log_write(NG_LOG_ERROR, "audit",
+                  "entries of the audit log are dropped: memory is missing, or too many wait "
+                  "for the disk");
+    }
+}
+
+void audit_writer_put(struct audit_writer *writer, const struct audit_entry *entry)
+{
+    if (entry->doc_count == 0 && audit_writer_is_full(writer)) {
+        writer_drop(writer);
+        return;
+    }
+    struct record *record = record_copy(entry);
+    if (record == NULL) {
+        writer_drop(writer);
+        return;
+    }
+    (void)atomic_fetch_add(&writer->waiting, 1);
+    lock_take(&writer->lock);
+    bool was_empty = writer->first == NULL;
+    *writer->last = record;
+    writer->last = &record->next;
+    if (was_empty) {
+        pthread_cond_signal(&writer->wake);
+    }
+    lock_release(&writer->lock);
+}
+
+bool audit_writer_is_full(const struct audit_writer *writer)
+{
+    return atomic_load(&writer->waiting) >= AUDIT_WAITING_MAX;
+}
+
+uint64_t audit_writer_dropped(const struct audit_writer *writer)
+{
+    return atomic_load(&writer->dropped);
+}
+
+bool audit_writer_is_failing(struct audit_writer *writer, struct buf *sentence)
+{
+    lock_take(&writer->lock);
+    bool failing = writer->sentence[0] != '\0';
+    (void)buf_add_c(sentence, writer->sentence);
+    lock_release(&writer->lock);
+    return failing;
+}
+
+/* ---- the thread ---- */
+
+/* Tells a failure once, and its end. */
+static void writer_note(struct audit_writer *writer, int rc, struct buf *error)
+{
+    lock_take(&writer->lock);
+    bool was_failing = writer->sentence[0] != '\0';
+    (void)snprintf(writer->sentence, sizeof(writer->sentence), "%s",
+                   rc == NG_OK ? "" : buf_cstr(error));
+    lock_release(&writer->lock);
+    if (rc != NG_OK && !was_failing) {
+        log_write(NG_LOG_ERROR, "audit", "%s; entries wait, and are written later",
+                  buf_cstr(error));
+    } else if (rc == NG_OK && was_failing) {
+        log_write(NG_LOG_INFO, "audit", "the audit log is written again");
+    }
+}
+
+/* Prints up to WRITER_CHUNK entries of the taken records. ret_ends[i]: where entry i ends in
+ * the text; ret_next[i]: the first document of its record that comes after it. */
+static int writer_print(struct audit_writer *writer, size_t ret_ends[WRITER_CHUNK],
+                        size_t ret_next[WRITER_CHUNK], size_t *ret_count, struct buf *error)
+{
+    const struct record *record = writer->taken;
+    size_t at = record->at;
+    *ret_count = 0;
+    buf_clear(&writer->text);
+    while (record != NULL && *ret_count < WRITER_CHUNK) {
+        size_t next = 0;
+        int rc =
+            audit_entry_write(&record->entry, at, writer->names, &writer->text, &next, error);
+        if (rc != NG_OK) {
+            return rc;
+        }
+        ret_ends[*ret_count] = writer->text.len;
+        ret_next[*ret_count] = next;
+        ++*ret_count;
+        at = next;
+        if (next == record->entry.doc_count) {
+            record = record->next;
+            at = record != NULL ? record->at : 0;
+        }
+    }
+    return NG_OK;
+}
+
+/* These entries are durable. */
+static void writer_remove(struct audit_writer *writer, const size_t next[WRITER_CHUNK],
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct record *record = writer->taken;
+        record->at = next[i];
+        if (record->at == record->entry.doc_count) {
+            writer->taken = record->next;
+            free(record);
+            (void)atomic_fetch_sub(&writer->waiting, 1);
+        }
+    }
+}
+
+static int writer_append_chunk(struct audit_writer *writer, struct buf *error)
+{
+    struct ng_str entries[WRITER_CHUNK];
+    size_t ends[WRITER_CHUNK];
+    size_t next[WRITER_CHUNK] = {0};
+    size_t count = 0;
+    size_t done = 0;
+    int rc = writer_print(writer, ends, next, &count, error);
+    if (rc == NG_OK) { /* before the entries that show them */
+        rc = audit_names_sync(writer->names, error);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t begin = i > 0 ? ends[i - 1] : 0;
+        entries[i] = str_make(writer->text.data + begin, ends[i] - begin);
+    }
+    rc = audit_log_append(writer->log, entries, count, &done, error);
+    writer_remove(writer, next, done);
+    writer->has_news = writer->has_news || done > 0;
+    return rc;
+}
+
+/* One checkpoint an hour is told, so that it is kept where this gateway cannot change it. */
+static void writer_tell(struct audit_writer *writer, int64_t now_ns)
+{
+    struct buf note;
+    if (writer->told_ns != 0 && now_ns - writer->told_ns < (int64_t)AUDIT_TELL_MS * 1000000) {
+        return;
+    }
+    buf_init(&note, NOTE_BYTES_MAX);
+    if (audit_disk_read(writer->dir, AUDIT_CHECKPOINT_FILE, &note) == NG_OK) {
+        log_write(NG_LOG_INFO, "audit", "checkpoint: %s", buf_cstr(&note));
+        writer->told_ns = now_ns;
+    }
+    buf_done(&note);
+}
+
+/* Appends all that was taken, and folds if that is due. */
+static int writer_work(struct audit_writer *writer, bool fold)
+{
+    struct buf error;
+    int rc = NG_OK;
+    buf_init(&error, WRITER_SENTENCE_MAX);
+    while (rc == NG_OK && writer->taken != NULL) {
+        rc = writer_append_chunk(writer, &error);
+    }
+    int64_t now_ns = clock_monotonic_ns();
+    bool due = now_ns - writer->folded_ns >= (int64_t)AUDIT_CHECKPOINT_MS * 1000000;
+    if (rc == NG_OK && writer->has_news && (due || fold)) {
+        rc = audit_log_fold(writer->log, &error);
+        writer->folded_ns = now_ns;
+        writer->has_news = rc != NG_OK;
+        if (rc == NG_OK) {
+            writer_tell(writer, now_ns);
+        }
+    }
+    writer_note(writer, rc, &error);
+    buf_done(&error);
+    return rc;
+}
+
+/* With the lock held. Takes the queue behind what was taken before. */
+static void writer_take(struct audit_writer *writer)
+{
+    struct record **end = &writer->taken;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    *end = writer->first;
+    writer->first = NULL;
+    writer->last = &writer->first;
+}
+
+/* With the lock held: waits for entries, a due checkpoint, or the stop. After a failure, and
+ * between two appends, it waits in any case. */
+static void writer_wait(struct audit_writer *writer, int rc)
+{
+    struct timespec until = clock_deadline(rc != NG_OK ? AUDIT_RETRY_MS : AUDIT_APPEND_MS);
+    int waited = 0;
+    while (!writer->stops && waited == 0) {
+        waited = lock_wait_until(&writer->wake, &writer->lock, &until);
+    }
+    if (rc != NG_OK) {
+        return;
+    }
+    if (!writer->has_news) {
+        while (!writer->stops && writer->first == NULL) {
+            lock_wait(&writer->wake, &writer->lock);
+        }
+        return;
+    }
+    until = clock_deadline(AUDIT_CHECKPOINT_MS -
+                           (clock_monotonic_ns() - writer->folded_ns) / 1000000);
+    waited = 0;
+    while (!writer->stops && writer->first == NULL && waited == 0) {
+        waited = lock_wait_until(&writer->wake, &writer->lock, &until);
+    }
+}
+
+static void *writer_run(void *user)
+{
+    struct audit_writer *writer = user;
+    int rc = NG_OK;
+    bool stops = false;
+    (void)pthread_setname_np(pthread_self(), "ng-audit");
+    while (!stops) {
+        lock_take(&writer->lock);
+        writer_wait(writer, rc);
+        writer_take(writer);
+        stops = writer->stops;
+        lock_release(&writer->lock);
+        rc = writer_work(writer, stops);
+    }
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+static void writer_free(struct audit_writer *writer)
+{
+    while (writer->taken != NULL) {
+        struct record *record = writer->taken;
+        writer->taken = record->next;
+        free(record);
+    }
+    audit_names_close(writer->names);
+    audit_log_close(writer->log);
+    if (writer->dir >= 0) {
+        (void)close(writer->dir);
+    }
+    buf_done(&writer->text);
+    pthread_cond_destroy(&writer->wake);
+    lock_done(&writer->lock);
+    free(writer);
+}
+
+int audit_writer_open(const char *path, struct ng_str name, struct audit_writer **ret,
+                      struct buf *error)
+{
+    struct audit_writer *writer = alloc_zeroed(1, sizeof(*writer));
+    if (writer == NULL) {
+        (void)buf_add_c(error, "the audit log: out of memory");
+        return NG_EINTERNAL;
+    }
+    writer->dir = -1;
+    writer->last = &writer->first;
+    writer->folded_ns = clock_monotonic_ns();
+    buf_init(&writer->text, WRITER_CHUNK_BYTES);
+    lock_init(&writer->lock, LOCK_AUDIT_WRITER);
+    lock_cond_init(&writer->wake);
+    int rc = audit_log_open(path, name, &writer->log, error);
+    if (rc == NG_OK) {
+        rc = audit_disk_open(path, false, &writer->dir, error);
+    }
+    if (rc == NG_OK) {
+        writer->has_news = audit_log_size(writer->log) > audit_log_checkpoint(writer->log).size;
+        writer->names = audit_names_open(writer->dir);
+        if (writer->names == NULL ||
+            pthread_create(&writer->thread, NULL, writer_run, writer) != 0) {
+            (void)buf_add_c(error, "the thread of the audit log cannot be started");
+            rc = NG_EINTERNAL;
+        }
+    }
+    if (rc != NG_OK) {
+        writer_free(writer);
+        return rc;
+    }
+    *ret = writer;
+    return NG_OK;
+}
+
+void audit_writer_close(struct audit_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    lock_take(&writer->lock);
+    writer->stops = true;
+    pthread_cond_broadcast(&writer->wake);
+    lock_release(&writer->lock);
+    (void)pthread_join(writer->thread, NULL);
+    size_t waiting = atomic_load(&writer->waiting);
+    if (waiting > 0) {
+        log_write(NG_LOG_ERROR, "audit", "%zu entries of the audit log could not be written",
+                  waiting);
+    }
+    writer_free(writer);
+}
