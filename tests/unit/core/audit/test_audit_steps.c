@@ -20,7 +20,7 @@
 #define STEPS_MAX 600 /* more than any scene takes */
 #define STEPS_MIN 20
 #define REFUSED_MAX 2 /* steps, one after the other */
-#define PAIRS 150     /* of a step that is refused and one at which the power goes */
+#define PAIRS 400     /* of a step that is refused and one at which the power goes */
 #define CHANGES_MAX 512
 
 /* ---- a disk that forgets what was not synced ---- */
@@ -363,7 +363,7 @@ struct scene {
 static const struct scene scenes[] = {
     {0, 0, {3, 2}},
     {250, 3, {2, 300, 2}},
-    {300, 0, {1}},
+    {300, 0, {1, 1}},
     {511, 1, {1, 1}},
 };
 
@@ -528,9 +528,9 @@ static void test_power_cuts_after_refusals(void **state)
     for (unsigned i = 0; i < PAIRS; i++) {
         disk.loss = i % 2 == 0 ? LOSS_ALL : LOSS_SOME;
         disk.seed = i;
-        disk.refused_from = 1 + (int)rig_any(&seed, 45);
+        disk.refused_from = 1 + (int)rig_any(&seed, 60);
         disk.refused_to = disk.refused_from;
-        disk.dies_at = disk.refused_from + 1 + (int)rig_any(&seed, 25);
+        disk.dies_at = disk.refused_from + 1 + (int)rig_any(&seed, 30);
         (void)kill_and_check(&scenes[2]);
     }
 }
