@@ -4,10 +4,10 @@
  *
  * A gateway that dies in a transaction, or loses its line in one, leaves the documents locked
  * until the server ends the transaction by itself (transactionLifetimeLimitSeconds, a minute).
- * So a gateway ends such sessions of its own with the next heartbeat. And each gateway lists its
- * sessions beside a heartbeat: the others end the sessions of one whose heartbeat stands still
- * by their own clocks. A gateway that was only slow runs its transactions again. By the same
- * heartbeats the relay sees whether the owner of its lease is there, and all see whether a
+ * So a gateway ends such sessions of its own with the next heartbeat. And each gateway lists
+ * its sessions beside a heartbeat: the others end the sessions of one whose heartbeat stands
+ * still by their own clocks. A gateway that was only slow runs its transactions again. By the
+ * same heartbeats the relay sees whether the owner of its lease is there, and all see whether a
  * restore is complete.
  */
 #include "server.h"
@@ -60,7 +60,8 @@ bool presence_note(struct session *session, struct fault *fault)
     return good;
 }
 
-/* Of sessions beyond the limit the server ends the transactions by itself. With the lock held. */
+/* Of sessions beyond the limit the server ends the transactions by itself. With the lock held.
+ */
 static void lost_add(struct presence *presence, const unsigned char *id)
 {
     if (presence->lost_count < SESSIONS_MAX) {
