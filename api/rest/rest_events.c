@@ -227,7 +227,25 @@ static void print_member(struct buf *out, const char *name, struct ng_str value)
  * text). */
 static bool is_own_member(struct ng_str name)
 {
-    return str_in_words(name, "seq time agent space tool action collection id revision");
+    return str_in_words(name, "seq time agent space tool action collection id revision run "
+                              "request_id added removed");
+}
+
+/* What is not known has no member. */
+static void print_origin(struct buf *out, const struct ng_origin *origin)
+{
+    if (origin->run_id.len > 0) {
+        print_member(out, "run", origin->run_id);
+    }
+    if (origin->request_id.len > 0) {
+        print_member(out, "request_id", origin->request_id);
+    }
+    if (origin->has_lines) {
+        (void)buf_add_c(out, ",\"added\":");
+        (void)buf_add_number(out, origin->lines_added);
+        (void)buf_add_c(out, ",\"removed\":");
+        (void)buf_add_number(out, origin->lines_removed);
+    }
 }
 
 static void print_members(struct buf *out, const struct ng_event *event,
@@ -278,6 +296,7 @@ static void print_event(struct buf *out, const struct ng_event *event)
     print_member(out, "collection", event->key.collection);
     print_member(out, "id", event->key.id);
     print_members(out, event, data);
+    print_origin(out, &event->origin);
     (void)buf_add_c(out, "}\n\n");
     arena_done(&arena);
 }

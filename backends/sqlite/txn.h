@@ -7,6 +7,8 @@
 
 /* Buckets of the hash table of documents. */
 #define TOUCHED_BUCKETS 256
+/* Buckets of the hash table of origins. */
+#define ORIGIN_BUCKETS 64
 /* Longer authors are not compared with the one before; the name of any agent fits. */
 #define AUTHOR_MAX 128
 
@@ -31,14 +33,33 @@ struct touched {
     const struct prepared *prepared;
 };
 
+struct origin;
+
 struct txn {
     struct db *db;
     struct touched *buckets[TOUCHED_BUCKETS];
     struct touched *first, *last;
+    struct origin *origins[ORIGIN_BUCKETS];
+    struct origin *first_origin;
+};
+
+/* A change of the trail. Borrowed. */
+struct trail {
+    uint64_t seq;
+    int64_t doc;
+    struct ng_str agent, gateway;
+    const struct ng_origin *origin;
 };
 
 /* Finds or loads the document. NULL: failed. */
 struct touched *txn_touch(struct txn *txn, const struct ng_key *key);
+/* origins.c */
+/* Adds the row of a change; its origin is written by origins_flush(). */
+int origins_add(struct txn *txn, int64_t shelf, const struct trail *row);
+/* Writes the origins of the transaction, and forgets them. */
+int origins_flush(struct txn *txn);
+void origins_free(struct txn *txn);
+
 /* Stores a number in `meta`. */
 int txn_meta(struct conn *conn, const char *name, uint64_t number);
 

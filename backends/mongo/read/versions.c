@@ -55,6 +55,9 @@ void version_row(const bson_t *version, const struct ng_key *key, struct ng_doc 
     ret->updated_ms = member_i64(version, "time");
     ret->author = member_str(version, "agent");
     ret->action = member_str(version, "action");
+    ret->tool = member_str(version, "tool");
+    ret->event_data = member_str(version, "data");
+    ret->origin = origin_of(version);
 }
 
 /* ---- the versions of one document, from both places ---- */

@@ -61,6 +61,7 @@ struct ng_caller {
     bool run;
     uint64_t rights;       /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
     struct ng_str session; /* names the MCP session; {NULL, 0}: none; newer, as rights */
+    struct ng_str run_id, key_id, client;
 };
 
 /* ---- a call ---- */

@@ -13,7 +13,8 @@ from preload_support import fast  # noqa: F401 (a fixture)
 from sse_support import Stream
 from tls_support import authority  # noqa: F401 (a fixture)
 
-MEMBERS = {"seq", "time", "agent", "space", "tool", "action", "collection", "id", "revision"}
+MEMBERS = {"seq", "time", "agent", "space", "tool", "action", "collection", "id", "revision", "request_id", "added",
+           "removed"}
 
 
 def edit(gateway, **arguments):
@@ -61,8 +62,25 @@ def test_an_event_tells_who_changed_what(start):
         stamp = datetime.datetime.fromisoformat(body["time"].replace("Z", "+00:00"))
         assert abs(stamp - before) < datetime.timedelta(hours=1)
         del body["seq"], body["time"]
+        assert re.fullmatch(r"[0-9a-zA-Z-]+", body.pop("request_id"))
         assert body == {"agent": "ada", "space": "shared", "tool": "notebook", "action": "created",
-                        "collection": "notebooks", "id": "plan", "revision": revision}
+                        "collection": "notebooks", "id": "plan", "revision": revision, "added": 2, "removed": 0}
+
+
+def test_an_event_counts_the_lines_of_its_change(start):
+    """Those of the stretch that was replaced; whole lines that are put in or taken out count as they are."""
+    gateway = start()
+    steps = [({"mode": "create", "newStr": "- a\n- b\n- c\n"}, (4, 0)),
+             ({"mode": "write", "newStr": "- d\n"}, (1, 0)),
+             ({"mode": "write", "oldStr": "- b\n", "newStr": ""}, (0, 1)),
+             ({"mode": "write", "oldStr": "- a\n", "newStr": "- a\n- x\n"}, (1, 0)),
+             ({"mode": "write", "oldStr": "- c", "newStr": "- C"}, (1, 1)),
+             ({"mode": "clear"}, (0, 5))]
+    with stream(gateway) as reader:
+        for arguments, counts in steps:
+            assert gateway.call("notebook", {"name": "n", **arguments}).status_code == 200
+            body = reader.next().json()
+            assert (body["added"], body["removed"]) == counts, arguments
 
 
 def test_each_kind_of_change_is_one_event(start):
