@@ -231,7 +231,7 @@ static bool is_own_member(struct ng_str name)
                               "request_id added removed");
 }
 
-/* What is not known has no member. */
+/* A part that is not known has no member. */
 static void print_origin(struct buf *out, const struct ng_origin *origin)
 {
     if (origin->run_id.len > 0) {

@@ -47,7 +47,7 @@ bool archive_take_flag(const struct ng_value *line, const char *name);
 /* A string, or an object with base64. */
 struct ng_str archive_bytes_of(struct archive_in *in, const char *name,
                                const struct ng_value *value);
-/* Where a change came from, as far as the line says it. */
+/* The origin of a change, as far as the line has it. */
 struct ng_origin archive_take_origin(struct archive_in *in, const struct ng_value *line);
 
 /* archive_files.c: lines about files; "without" of line 1. */

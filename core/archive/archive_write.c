@@ -228,7 +228,7 @@ static struct ng_str print_key(struct buf *out, const struct ng_key *key)
     return str_make(buf_cstr(out), out->len);
 }
 
-/* What is not known has no member. */
+/* A part that is not known has no member. */
 static void line_origin(struct archive_out *out, const struct ng_origin *origin)
 {
     const struct {

@@ -250,8 +250,10 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
         return NG_PENDING;
     }
     if (poisoned != 0) {
-        return call_fail(txn->call, store_poisoned_code(poisoned),
-                         "an earlier change of this document could not be stored; try again");
+        int code = store_poisoned_code(poisoned);
+        (void)call_fail(txn->call, code,
+                        "an earlier change of this document could not be stored; try again");
+        return code;
     }
     if (doc->base != NULL) {
         return NG_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* origin.c - where a change came from, as members of its outbox entry, version and event. What
- * is not known has no member. */
+/* origin.c - the origin of a change, as members of its outbox entry, version and event. A part
+ * that is not known has no member. */
 #include "document.h"
 
 struct part {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c - all data as one consistent snapshot: whole revisions, events, answers. */
-#include "../db.h"
+#include "../store/db.h"
 
 struct export
 {

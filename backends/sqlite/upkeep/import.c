@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c - fills an empty store from an export, in one transaction that is kept or rolled
  * back. */
-#include "../txn.h"
+#include "../store/txn.h"
 #include "core/base/minmax.h"
 
 struct import {

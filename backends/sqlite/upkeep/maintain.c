@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* maintain.c - upkeep: thins old history to one revision a day, drops expired answers, updates
  * the search index. Always in short transactions, so that commits go on between them. */
+#include "../store/db.h"
 #include "core/base/array.h"
-#include "../db.h"
 
 /* Limits of one step: documents read, revisions changed, answers dropped. */
 #define LOOK_DOCS 256

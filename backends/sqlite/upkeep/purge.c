@@ -8,8 +8,8 @@
  */
 #include <time.h>
 
+#include "../store/db.h"
 #include "core/base/minmax.h"
-#include "../db.h"
 
 /* Revisions of one transaction. */
 #define PURGE_ROWS 256
@@ -179,7 +179,8 @@ static int purge_rows(struct purge *purge, struct conn *conn)
 {
     struct sql sql = {0};
     uint64_t from = purge->before - u64_min(purge->before, PURGE_ROWS);
-    sql_printf(&sql, "DELETE FROM trail WHERE seq IN (SELECT seq FROM log WHERE flags&%d<>0 AND",
+    sql_printf(&sql,
+               "DELETE FROM trail WHERE seq IN (SELECT seq FROM log WHERE flags&%d<>0 AND",
                LOG_QUIET);
     purge_range(&sql, purge, from);
     sql_add(&sql, ")");

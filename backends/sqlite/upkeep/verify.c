@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - checks the file, the hash of every revision, the index of values, the search
  * index, and events. */
-#include "../db.h"
+#include "../store/db.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -79,7 +79,7 @@ struct ng_collection {
     size_t field_size; /* sizeof(struct ng_field); required if there are fields */
 };
 
-/* Where a change came from, besides its agent and tool, and how large it is. Changes of earlier
+/* The origin of a change, besides its agent and tool, and its size. Changes of earlier
  * versions have none of it. Never grows. */
 struct ng_origin {
     /* Of the call that made the change, as in struct ng_caller; each may be absent. */

@@ -3,12 +3,11 @@
 #ifndef NOTEGATE_SQLITE_TXN_H
 #define NOTEGATE_SQLITE_TXN_H
 
+#include "core/base/hash_table.h"
 #include "db.h"
 
 /* Buckets of the hash table of documents. */
 #define TOUCHED_BUCKETS 256
-/* Buckets of the hash table of origins. */
-#define ORIGIN_BUCKETS 64
 /* Longer authors are not compared with the one before; the name of any agent fits. */
 #define AUTHOR_MAX 128
 
@@ -33,14 +32,11 @@ struct touched {
     const struct prepared *prepared;
 };
 
-struct origin;
-
 struct txn {
     struct db *db;
     struct touched *buckets[TOUCHED_BUCKETS];
     struct touched *first, *last;
-    struct origin *origins[ORIGIN_BUCKETS];
-    struct origin *first_origin;
+    struct hash_table origins; /* of origins.c */
 };
 
 /* A change of the trail. Borrowed. */

@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "../shared/bytes.h"
-#include "../shared/content_hash.h"
-#include "../shared/query_check.h"
-#include "../shared/words.h"
+#include "../../shared/bytes.h"
+#include "../../shared/content_hash.h"
+#include "../../shared/query_check.h"
+#include "../../shared/words.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "notegate/backend.h"
@@ -113,7 +113,7 @@ struct db_collection {
     "l.agent,l.action,l.tool,l.data," TRAIL_COLUMNS
 #define LOG_TABLES " FROM log l" TRAIL_TABLES
 #define LOG_RANGE " WHERE l.doc=?1 AND l.revision>=?2 AND l.revision<=?3 AND l.kind>0"
-/* Of a row of `log`: who made the change besides its agent. */
+/* The origin of a row of `log`. */
 #define TRAIL_COLUMNS "o.run,o.key,t.request,t.added,t.removed"
 #define TRAIL_TABLES                                                                           \
     " LEFT JOIN trail t ON t.seq=l.seq LEFT JOIN origins o ON o.origin=t.origin"
