@@ -16,7 +16,7 @@ struct origin {
     char texts[];
 };
 
-/* What an origin is found by. */
+/* The key of an origin. */
 struct wanted_origin {
     int64_t shelf;
     struct ng_str parts[PARTS];
