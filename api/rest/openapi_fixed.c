@@ -7,6 +7,9 @@
 #define LIST                                                                                   \
     "'style':'form','explode':false,'schema':{'type':'array','minItems':1,'maxItems':32,"      \
     "'items':{'$ref':'#/components/schemas/"
+#define TEXTS                                                                                  \
+    "'style':'form','explode':false,'schema':{'type':'array','minItems':1,'maxItems':32,"      \
+    "'items':{'type':'string'}}"
 #define NAME "{'type':'string','pattern':'^" NAME_PATTERN "$'}"
 #define SPACE "{'type':'string','pattern':'^~?" NAME_PATTERN "$'}"
 #define TEXT "{'type':'string'}"
@@ -56,7 +59,10 @@ static const char events_parameters[] =
     "position: from now on.','schema':" COUNT "},"
     "'Collection':{'name':'collection','in':'query','description':'Only these.'," LIST
     "CollectionName'}}},'ChangedBy':{'name':'tool','in':'query','description':'Only changes by "
-    "these tools.'," LIST "ToolName'}}},"
+    "these tools.'," LIST "ToolName'}}},'ChangedByAgent':{'name':'agent','in':'query',"
+    "'description':'Only changes of these agents.'," TEXTS
+    "},'ChangedInRun':{'name':'run','in':"
+    "'query','description':'Only changes of these runs.'," TEXTS "},"
     "'LastEventId':{'name':'Last-Event-ID','in':'header','description':'The position to resume "
     "at; beats since.','schema':{'type':'string','pattern':'^[0-9]{1,19}$'}},";
 

@@ -174,6 +174,24 @@ def test_unknown_names_are_refused(gateway):
     assert "too many" in refused(gateway, f"?collection={many}")
 
 
+def test_an_agent_follows_others_and_a_run(start):
+    gateway = start()
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    for agent in ("ada", "bob", "cy"):
+        write(gateway, name=f"of-{agent}", agent=agent, space="shared")
+    with Stream(f"{events_url(gateway)}?since=0&agent=ada,cy") as reader:
+        assert [event.json()["id"] for event in reader.take(2)] == ["of-ada", "of-cy"]
+        write(gateway, name="more", agent="bob", space="shared")
+        write(gateway, name="last", agent="cy", space="shared")
+        assert reader.next().json()["id"] == "last"
+    with stream(gateway, since=0, run=trace[3:35]) as reader:
+        write(gateway, name="of none", agent="ada", space="shared")
+        gateway.call("notebook", {"mode": "create", "name": "of the run", "newStr": "x"},
+                     {"X-Notegate-Agent": "ada", "X-Notegate-Space": "shared", "traceparent": trace})
+        event = reader.next().json()
+        assert (event["id"], event["run"]) == ("of the run", trace[3:35])
+
+
 def test_other_methods(gateway):
     answer = gateway.client.post(EVENTS)
     assert answer.status_code == 405
