@@ -34,7 +34,7 @@ static int conn_setup(struct conn *conn, bool reader)
     struct db *db = conn->db;
     const char *pragmas;
     if (reader) {
-        pragmas = "PRAGMA query_only=1; PRAGMA cache_size=-256; PRAGMA temp_store=MEMORY;";
+        pragmas = "PRAGMA query_only=1; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;";
     } else if (db->memory) {
         pragmas = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA "
                   "cache_size=-1024; PRAGMA temp_store=MEMORY;";
