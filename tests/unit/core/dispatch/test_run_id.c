@@ -107,7 +107,9 @@ static void test_of_a_call(void **state)
     call_set_run(call, STR_NONE);
     assert_null(call->caller.run_id.data);
     call_unref(call);
-    assert_true(str_is(next->caller.run_id, SIXTY_FOUR));
+    struct ng_str taken = next->caller.run_id;
+    assert_int_equal(taken.len, CALL_RUN_MAX);
+    assert_memory_equal(taken.data, SIXTY_FOUR, CALL_RUN_MAX);
     assert_true(NG_HAS(&next->caller, client));
     call_unref(next);
 }
