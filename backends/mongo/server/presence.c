@@ -2,12 +2,13 @@
 /*
  * presence.c - which gateways are at work, and the sessions of their transactions.
  *
- * A gateway that dies in a transaction leaves its documents locked until the server ends the
- * transaction by itself (transactionLifetimeLimitSeconds, a minute). So each gateway lists its
- * sessions beside a heartbeat, and the others end the sessions of one whose heartbeat stands
- * still by their own clocks. A gateway that was only slow runs its
- * transactions again. By the same heartbeats the relay sees whether the owner of its lease is
- * there, and all see whether a restore is complete.
+ * A gateway that dies in a transaction, or loses its line in one, leaves the documents locked
+ * until the server ends the transaction by itself (transactionLifetimeLimitSeconds, a minute).
+ * So a gateway ends such sessions of its own with the next heartbeat. And each gateway lists
+ * its sessions beside a heartbeat: the others end the sessions of one whose heartbeat stands
+ * still by their own clocks. A gateway that was only slow runs its transactions again. By the
+ * same heartbeats the relay sees whether the owner of its lease is there, and all see whether a
+ * restore is complete.
  */
 #include "server.h"
 
@@ -57,6 +58,59 @@ bool presence_note(struct session *session, struct fault *fault)
     }
     lock_release(&presence->lock);
     return good;
+}
+
+/* Of sessions beyond the limit the server ends the transactions by itself. With the lock held.
+ */
+static void lost_add(struct presence *presence, const unsigned char *id)
+{
+    if (presence->lost_count < SESSIONS_MAX) {
+        memcpy(presence->lost[presence->lost_count++], id, SESSION_ID_BYTES);
+    }
+}
+
+void presence_lost(struct session *session)
+{
+    struct presence *presence = &session->db->presence;
+    struct ng_str id = member_str(mongoc_client_session_get_lsid(session->session), "id");
+    if (id.len == SESSION_ID_BYTES) {
+        lock_take(&presence->lock);
+        lost_add(presence, (const unsigned char *)id.data);
+        lock_release(&presence->lock);
+    }
+}
+
+/* Ends our own sessions whose line broke; those that the server does not hear of stay lost. */
+static void end_lost(struct mongo *db)
+{
+    struct presence *presence = &db->presence;
+    unsigned char ids[SESSIONS_MAX][SESSION_ID_BYTES];
+    struct fault fault;
+    lock_take(&presence->lock);
+    size_t count = presence->lost_count;
+    memcpy(ids, presence->lost, count * SESSION_ID_BYTES);
+    presence->lost_count = 0;
+    lock_release(&presence->lock);
+    if (count == 0) {
+        return;
+    }
+    bson_t list = BSON_INITIALIZER;
+    for (size_t i = 0; i < count; i++) {
+        char key[sizeof("4294967295")];
+        bson_t lsid;
+        (void)snprintf(key, sizeof(key), "%u", (unsigned)i);
+        (void)bson_append_document_begin(&list, key, -1, &lsid);
+        (void)bson_append_binary(&lsid, "id", -1, BSON_SUBTYPE_UUID, ids[i], SESSION_ID_BYTES);
+        (void)bson_append_document_end(&list, &lsid);
+    }
+    if (!op_command(db, NULL, "admin", bson_of("killSessions:A", &list), NULL, &fault)) {
+        lock_take(&presence->lock);
+        for (size_t i = 0; i < count; i++) {
+            lost_add(presence, ids[i]);
+        }
+        lock_release(&presence->lock);
+    }
+    bson_destroy(&list);
 }
 
 /* Of a gateway that was taken for gone the others have removed the list: its sessions are
@@ -184,6 +238,7 @@ static void *presence_main(void *user)
     struct fault fault;
     do {
         struct walk walk = {.db = db, .collection = OWN_META, .each = look, .user = db};
+        end_lost(db);
         if (beat(db) && restore_look(db, NULL, &fault)) {
             walk.filter = bson_of("_id:{$gte:t, $lt:t}", PRESENCE_PREFIX, PRESENCE_END);
             (void)walk_documents(&walk, &fault);
@@ -203,6 +258,7 @@ void presence_close(struct mongo *db)
     struct fault fault;
     if (db->presence.started) {
         (void)pthread_join(db->presence.thread, NULL);
+        end_lost(db);
         (void)op_delete(db, NULL, OWN_META, self(db), false, NULL, &fault);
     }
 }

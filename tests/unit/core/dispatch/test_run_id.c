@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "core/call/key.h"
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
@@ -107,9 +108,9 @@ static void test_of_a_call(void **state)
     call_set_run(call, STR_NONE);
     assert_null(call->caller.run_id.data);
     call_unref(call);
-    struct ng_str taken = next->caller.run_id;
-    assert_int_equal(taken.len, CALL_RUN_MAX);
-    assert_memory_equal(taken.data, SIXTY_FOUR, CALL_RUN_MAX);
+    char taken[CALL_RUN_MAX + 1];
+    utf8_copy(taken, sizeof(taken), next->caller.run_id);
+    assert_string_equal(taken, SIXTY_FOUR);
     assert_true(NG_HAS(&next->caller, client));
     call_unref(next);
 }
