@@ -99,7 +99,10 @@ static void test_of_a_call(void **state)
     struct call *call = call_new(NULL);
     struct call *next = call_new(NULL);
     (void)state;
-    assert_true(call != NULL && next != NULL);
+    if (call == NULL || next == NULL) {
+        fail_msg("out of memory");
+        return;
+    }
     assert_null(call->caller.run_id.data);
     call_set_run(call, ng_str_of(given));
     memset(given, 'x', sizeof(given) - 1);
