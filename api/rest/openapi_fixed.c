@@ -12,6 +12,7 @@
     "'items':{'type':'string'}}"
 #define NAME "{'type':'string','pattern':'^" NAME_PATTERN "$'}"
 #define SPACE "{'type':'string','pattern':'^~?" NAME_PATTERN "$'}"
+#define RUN "{'type':'string','pattern':'^[A-Za-z0-9._:-]{1,64}$'}"
 #define TEXT "{'type':'string'}"
 #define TEXT_OR_NULL "{'type':['string','null']}"
 #define COUNT "{'type':'integer','minimum':0}"
@@ -43,6 +44,8 @@ static const char call_parameters[] =
     "'schema':" SPACE "},"
     "'Mode':{'name':'X-Notegate-Mode','in':'header','description':'A lower mode than that of "
     "the key.','schema':" MODE
+    "},'Run':{'name':'X-Notegate-Run','in':'header','description':'The run: a label of the "
+    "calls that are one piece of work. Not undo-...','schema':" RUN
     "},'IdempotencyKey':{'name':'Idempotency-Key','in':'header','description':'A write with a "
     "key is done once; a retry gets the first "
     "answer.','schema':{'type':'string','pattern':'^[!-~]([ "
@@ -93,8 +96,11 @@ static const char keys_parameters[] =
     "'schema':{'type':'boolean','default':false}}";
 
 static const char responses[] =
-    "},'responses':{'Failure':{'description':'The call failed; `code` says "
-    "how.','headers':{'X-Request-Id':{'description':'The id of the request in the "
+    "},'headers':{'Run':{'description':'The run of the call; absent: it has "
+    "none.','schema':" RUN
+    "}},'responses':{'Failure':{'description':'The call failed; `code` says "
+    "how.','headers':{'X-Notegate-Run':{'$ref':'#/components/headers/Run'},"
+    "'X-Request-Id':{'description':'The id of the request in the "
     "log.','schema':" TEXT "}}," FAILURE ","
     "'BadRequest':{'description':'The request or an argument is not valid.'," FAILURE ","
     "'Unauthorized':{'description':'A key is needed, or the key is not valid.'," FAILURE ","
