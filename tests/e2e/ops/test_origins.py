@@ -9,13 +9,14 @@ from cli_support import notegate
 from conftest import Gateway
 from events_support import stream
 
-ORIGIN = {"request_id", "added", "removed"}
+ORIGIN = {"run", "request_id", "added", "removed"}
 CHANGES = [("create", "one\ntwo\n"), ("write", "three\n"), ("write", "four\n")]
 
 
 def change(gateway, name, changes=CHANGES):
     for mode, text in changes:
-        answer = gateway.call("notebook", {"mode": mode, "name": name, "newStr": text}, {"X-Request-Id": f"{name}-{mode}"})
+        answer = gateway.call("notebook", {"mode": mode, "name": name, **({"newStr": text} if text else {})},
+                              {"X-Request-Id": f"{name}-{mode}", "X-Notegate-Run": "nightly-7"})
         assert answer.status_code == 200, answer.text
 
 
@@ -31,7 +32,7 @@ def fixture_data(tmp_path):
     try:
         change(gateway, "kept")
         change(gateway, "gone", CHANGES[:1])
-        assert gateway.call("notebook", {"mode": "delete", "name": "gone"}).status_code == 200
+        change(gateway, "gone", [("delete", None)])
     finally:
         assert gateway.stop() == 0
     return tmp_path / "data"
@@ -61,7 +62,8 @@ def test_a_store_of_an_earlier_version(data):
         change(gateway, "kept", CHANGES[1:2])
         after = events(gateway, 6)
         assert after[:5] == before
-        assert {name: after[5][name] for name in ORIGIN} == {"request_id": "kept-write", "added": 1, "removed": 0}
+        assert {name: after[5][name] for name in ORIGIN} == {
+            "run": "nightly-7", "request_id": "kept-write", "added": 1, "removed": 0}
     finally:
         assert gateway.stop() == 0
     done = notegate("verify", "--data-dir", data)
