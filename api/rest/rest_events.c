@@ -170,6 +170,7 @@ static int parse_query(struct http_request *request, struct events_query *query)
     struct ng_str name;
     struct ng_str value;
     query->since = UINT64_MAX;
+    memset(query->names, 0, sizeof(query->names));
     memset(query->counts, 0, sizeof(query->counts));
     query->has_since = false;
     query->used = 0;

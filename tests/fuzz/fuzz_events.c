@@ -8,7 +8,7 @@
  * still kept, or nowhere.
  */
 #include "api/http/http_server.h"
-#include "api/rest/rest_events.c"
+#include "api/rest/rest_events.c" /* NOLINT(bugprone-suspicious-include) */
 #include "api/serve/mcp_methods.h"
 #include "api/serve/routes.h"
 #include "api/session/mcp_stream.h"
@@ -23,6 +23,7 @@
     "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"f\",\"version\":\"1\"}}}"
 #define LIST "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}"
 
+/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct whole_gateway whole;
@@ -240,6 +241,7 @@ static void try_print(struct ng_str data)
     buf_done(&out);
 }
 
+/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ng_str rest = {(const char *)data, size};
