@@ -3,6 +3,7 @@
  * for the backend. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/merge/line_counts.h"
 #include "core/base/str.h"
 #include "core/call/plugin.h"
 #include "core/fault/module_run.h"
@@ -93,57 +94,6 @@ static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *do
     return next;
 }
 
-/* ---- lines of a change: the pieces between LF; a final LF makes a last empty one, and the
- * empty text has none ---- */
-
-static uint64_t count_lf(struct ng_str text)
-{
-    uint64_t count = 0;
-    const char *at = text.data;
-    size_t left = text.len;
-    const char *lf;
-    while (left > 0 && (lf = memchr(at, '\n', left)) != NULL) {
-        count++;
-        left -= (size_t)(lf + 1 - at);
-        at = lf + 1;
-    }
-    return count;
-}
-
-/* Does a text differ by whole lines where these bytes are put in or taken out? Bytes that are
- * equal on both sides may have moved the place into a line. */
-static bool is_whole_lines(struct ng_str text, size_t at, struct ng_str bytes)
-{
-    if (bytes.data[0] == '\n' && (at == text.len || text.data[at] == '\n')) {
-        return true; /* behind a line */
-    }
-    const char *lf = at > 0 ? memrchr(text.data, '\n', at) : NULL;
-    size_t line = lf != NULL ? (size_t)(lf + 1 - text.data) : 0;
-    size_t into = at - line;
-    return into < bytes.len && bytes.data[bytes.len - into - 1] == '\n' &&
-           memcmp(text.data + line, bytes.data + bytes.len - into, into) == 0;
-}
-
-static void put_count_lines(struct ng_put *put, struct ng_str from)
-{
-    struct ng_origin *origin = &put->origin;
-    struct ng_str in = put->text_splice.inserted;
-    size_t at = (size_t)put->text_splice.at;
-    struct ng_str out = str_make(from.data + at, (size_t)put->text_splice.removed);
-    origin->has_lines = from.len > 0 || put->text.len > 0;
-    if (in.len == 0 && out.len == 0) {
-        return;
-    }
-    origin->lines_added = put->text.len > 0 ? count_lf(in) + 1 : 0;
-    origin->lines_removed = from.len > 0 ? count_lf(out) + 1 : 0;
-    bool one_side = in.len == 0 || out.len == 0;
-    if (one_side && origin->lines_added > 0 && origin->lines_removed > 0 &&
-        is_whole_lines(in.len > 0 ? from : put->text, at, in.len > 0 ? in : out)) {
-        origin->lines_added--;
-        origin->lines_removed--;
-    }
-}
-
 int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
 {
     const struct version *base = doc->base;
@@ -194,7 +144,9 @@ int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
     put->origin.key_id = txn->call->caller.key_id;
     put->origin.request_id = txn->call->caller.request_id;
     put->gateway = txn->store->gateway;
-    put_count_lines(put, from_text);
+    put->origin.has_lines = from_text.len > 0 || put->text.len > 0;
+    (void)line_counts(from_text, &put->text_splice, &put->origin.lines_added,
+                      &put->origin.lines_removed);
     if (next->doc.deleted || collection->field_count == 0) {
         return NG_OK;
     }
