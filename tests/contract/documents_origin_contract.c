@@ -71,7 +71,7 @@ static void expect_history(struct fixture *f, const struct ng_range *range, cons
 static int take_offer(void *user, const struct ng_doc *row)
 {
     bool *offered = user;
-    *offered = NG_HAS(row, event_data);
+    *offered = NG_HAS(row, event_data) && row->origin.run_id.data != NULL;
     return 0;
 }
 
