@@ -470,8 +470,8 @@ void txn_free(struct txn *txn);
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret);
 /* Columns of LOG_ROW, LOG_UP and LOG_DOWN over the newest row. */
 void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row);
-/* Adds to the present row what only the log has. It points into LOG_ROW, which stays on its
- * row; without history and events there is none. */
+/* Adds to the present row what only the log has, where that keeps its history. It points into
+ * LOG_ROW, which stays on its row. */
 int row_add_origin(struct conn *conn, int64_t doc, struct ng_doc *newest);
 /* The columns of CHANGES. */
 struct ng_event event_from_stmt(sqlite3_stmt *stmt);

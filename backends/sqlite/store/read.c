@@ -237,7 +237,7 @@ int row_add_origin(struct conn *conn, int64_t doc, struct ng_doc *newest)
     (void)sqlite3_bind_int64(stmt, 1, doc);
     (void)bind_u64(stmt, 2, newest->revision);
     int step = sqlite3_step(stmt);
-    if (step == SQLITE_ROW) {
+    if (step == SQLITE_ROW && sqlite3_column_int(stmt, 1) != LOG_NONE) {
         struct ng_str json = newest->json;
         struct ng_str text = newest->text;
         row_from_log(stmt, newest);
