@@ -11,8 +11,8 @@
 #include "core/call/call.h"
 
 #define RUN_ID_HEADER "X-Notegate-Run"
-/* From the relay of `notegate mcp` alone: the label of its process. It counts as that of an MCP
- * session, which the stateless versions have none of. */
+/* Sent by the relay of `notegate mcp` alone: the label of its process. It counts as the label
+ * of an MCP session, since the stateless versions of MCP have no session. */
 #define RUN_ID_PROCESS_HEADER "X-Notegate-Process-Run"
 /* The member of `_meta` in a request of MCP. */
 #define RUN_ID_META "io.notegate/run"

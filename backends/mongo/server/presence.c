@@ -60,54 +60,41 @@ bool presence_note(struct session *session, struct fault *fault)
     return good;
 }
 
-/* Of sessions beyond the limit the server ends the transactions by itself. With the lock held.
- */
-static void lost_add(struct presence *presence, const unsigned char *id)
-{
-    if (presence->lost_count < SESSIONS_MAX) {
-        memcpy(presence->lost[presence->lost_count++], id, SESSION_ID_BYTES);
-    }
-}
-
+/* The server ends the transactions of sessions beyond the limit by itself. */
 void presence_lost(struct session *session)
 {
     struct presence *presence = &session->db->presence;
     struct ng_str id = member_str(mongoc_client_session_get_lsid(session->session), "id");
-    if (id.len == SESSION_ID_BYTES) {
-        lock_take(&presence->lock);
-        lost_add(presence, (const unsigned char *)id.data);
-        lock_release(&presence->lock);
+    lock_take(&presence->lock);
+    if (id.len == SESSION_ID_BYTES && presence->lost_count < SESSIONS_MAX) {
+        memcpy(presence->lost[presence->lost_count++], id.data, SESSION_ID_BYTES);
     }
+    lock_release(&presence->lock);
 }
 
-/* Ends our own sessions whose line broke; those that the server does not hear of stay lost. */
+/* Ends the lost sessions of this gateway. They stay in the list until the server confirms. */
 static void end_lost(struct mongo *db)
 {
     struct presence *presence = &db->presence;
-    unsigned char ids[SESSIONS_MAX][SESSION_ID_BYTES];
     struct fault fault;
+    bson_t list = BSON_INITIALIZER;
     lock_take(&presence->lock);
     size_t count = presence->lost_count;
-    memcpy(ids, presence->lost, count * SESSION_ID_BYTES);
-    presence->lost_count = 0;
-    lock_release(&presence->lock);
-    if (count == 0) {
-        return;
-    }
-    bson_t list = BSON_INITIALIZER;
     for (size_t i = 0; i < count; i++) {
-        char key[sizeof("4294967295")];
+        char digits[16];
+        const char *key = NULL;
         bson_t lsid;
-        (void)snprintf(key, sizeof(key), "%u", (unsigned)i);
-        (void)bson_append_document_begin(&list, key, -1, &lsid);
-        (void)bson_append_binary(&lsid, "id", -1, BSON_SUBTYPE_UUID, ids[i], SESSION_ID_BYTES);
+        (void)bson_uint32_to_string((uint32_t)i, &key, digits, sizeof(digits));
+        BSON_APPEND_DOCUMENT_BEGIN(&list, key, &lsid);
+        BSON_APPEND_BINARY(&lsid, "id", BSON_SUBTYPE_UUID, presence->lost[i], SESSION_ID_BYTES);
         (void)bson_append_document_end(&list, &lsid);
     }
-    if (!op_command(db, NULL, "admin", bson_of("killSessions:A", &list), NULL, &fault)) {
+    lock_release(&presence->lock);
+    if (count > 0 &&
+        op_command(db, NULL, "admin", bson_of("killSessions:A", &list), NULL, &fault)) {
         lock_take(&presence->lock);
-        for (size_t i = 0; i < count; i++) {
-            lost_add(presence, ids[i]);
-        }
+        presence->lost_count -= count;
+        memmove(presence->lost, presence->lost[count], presence->lost_count * SESSION_ID_BYTES);
         lock_release(&presence->lock);
     }
     bson_destroy(&list);
