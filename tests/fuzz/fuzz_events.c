@@ -23,7 +23,6 @@
     "\"2025-11-25\",\"capabilities\":{},\"clientInfo\":{\"name\":\"f\",\"version\":\"1\"}}}"
 #define LIST "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\"}"
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct whole_gateway whole;
@@ -241,7 +240,6 @@ static void try_print(struct ng_str data)
     buf_done(&out);
 }
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ng_str rest = {(const char *)data, size};
