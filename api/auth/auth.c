@@ -377,7 +377,28 @@ static int check_connection(const struct auth *auth, const struct auth_connectio
     return NG_OK;
 }
 
-/* Space and mode as they were sent: only their form. */
+static int check_run(const char *header, struct ng_str run, struct auth_refusal *refusal)
+{
+    char text[RUN_ID_TEXT_MAX];
+    if (run.data == NULL || run_id_check(header, run, text) == NG_OK) {
+        return NG_OK;
+    }
+    return refuse(refusal, NG_EINVAL, NULL, "%s", text);
+}
+
+static int check_runs(const struct auth_headers *headers, struct auth_caller *ret,
+                      struct auth_refusal *refusal)
+{
+    int rc = check_run(RUN_ID_HEADER, headers->run, refusal);
+    if (rc == NG_OK) {
+        rc = check_run(RUN_ID_PROCESS_HEADER, headers->process_run, refusal);
+    }
+    ret->run_id = headers->run;
+    ret->process_run = headers->process_run;
+    return rc;
+}
+
+/* Space, mode and run as they were sent: only their form. */
 static int check_names(const struct auth_headers *headers, struct auth_caller *ret,
                        struct auth_refusal *refusal)
 {
@@ -400,7 +421,7 @@ static int check_names(const struct auth_headers *headers, struct auth_caller *r
                       shown(headers->mode), headers->mode.data);
     }
     ret->space = headers->space;
-    return NG_OK;
+    return check_runs(headers, ret, refusal);
 }
 
 /* For the logs: the key was good, and its agent is known. */
@@ -499,8 +520,9 @@ int auth_apply(const struct auth_caller *caller, struct call *call)
     }
     call->caller.request_id = arena_copy(&call->arena, caller->request_id);
     call->remote = arena_copy(&call->arena, caller->remote);
-    call->client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
+    call->caller.client = arena_copy(&call->arena, utf8_cut(caller->client, AUDIT_CLIENT_MAX));
     call->caller.traceparent = arena_copy(&call->arena, caller->traceparent);
+    call_set_run(call, auth_run(caller));
     return NG_OK;
 }
 
@@ -539,8 +561,10 @@ const struct auth_caller *auth_keep(const struct auth_caller *caller, struct cal
     kept->space = arena_copy(&call->arena, caller->space);
     kept->request_id = arena_copy(&call->arena, caller->request_id);
     kept->remote = call->remote;
-    kept->client = call->client;
+    kept->client = call->caller.client;
     kept->traceparent = arena_copy(&call->arena, caller->traceparent);
+    kept->run_id = arena_copy(&call->arena, caller->run_id);
+    kept->process_run = arena_copy(&call->arena, caller->process_run);
     if (call->arena.oom) {
         return NULL;
     }

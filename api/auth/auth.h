@@ -7,6 +7,7 @@
 #include "auth_started.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
+#include "core/dispatch/run_id.h"
 
 enum auth_mode {
     AUTH_AUTO = 0, /* while no key exists: the gateway's own user on loopback; else keys */
@@ -36,6 +37,7 @@ struct auth_connection {
 struct auth_headers {
     struct ng_str authorization;
     struct ng_str agent, space, mode; /* X-Notegate-... */
+    struct ng_str run, process_run;   /* the same */
     const char *proxied;              /* the name of a header that only a proxy adds, or NULL */
 };
 
@@ -53,6 +55,9 @@ struct auth_caller {
                         take another one to keep the key longer. A session belongs to the key
                         that opened it */
     struct ng_str request_id, traceparent;
+    /* See run_id.h: the run it names, and the label of its process where that speaks MCP on
+     * stdio; both checked, or absent. */
+    struct ng_str run_id, process_run;
     struct ng_str remote, client; /* for the audit log: address and program, or absent */
     bool knows_user;              /* the Unix user at the other end is known: */
     uid_t user;
@@ -75,6 +80,15 @@ struct auth_refusal {
 };
 
 struct auth;
+
+/* The run of a call that has nothing nearer (_meta, or a session of MCP). Lent as the caller's
+ * texts are. */
+static inline struct ng_str auth_run(const struct auth_caller *caller)
+{
+    const struct run_given given = {.named = caller->run_id,
+                                    .traceparent = caller->traceparent};
+    return run_id_choose(&given);
+}
 
 int auth_new(struct gateway *gateway, struct auth **ret, struct buf *error);
 void auth_free(struct auth *auth);

@@ -21,6 +21,7 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
+#include "core/dispatch/run_id.h"
 #include "core/gateway/gateway_open.h"
 #include "core/module/loader.h"
 #include "core/store/store.h"
@@ -551,6 +552,7 @@ int attach_caller_headers(struct command_line *line, struct client_request *requ
         {"X-Notegate-Agent", line->agent},
         {"X-Notegate-Space", line->space},
         {"X-Notegate-Mode", line->mode},
+        {RUN_ID_HEADER, line->run_id},
     };
     for (size_t i = 0; i < NG_COUNT(callers); i++) {
         if (callers[i].value == NULL) {
@@ -560,7 +562,7 @@ int attach_caller_headers(struct command_line *line, struct client_request *requ
             arena_printf(&line->arena, "%s: %s", callers[i].name, callers[i].value);
         if (text.data == NULL || memchr(text.data, '\n', text.len) != NULL ||
             memchr(text.data, '\r', text.len) != NULL) {
-            command_error("--agent, --space and --mode must be one short line each");
+            command_error("--agent, --space, --mode and --run must be one short line each");
             return NG_EINVAL;
         }
         request->headers[request->header_count++] = text.data;
@@ -582,7 +584,8 @@ int attach_set_caller(const struct command_line *line, struct call *call)
                          line->mode);
     }
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
-    call->client = ng_str_of(CLIENT_NAME);
+    call->caller.client = ng_str_of(CLIENT_NAME);
+    call_set_run(call, ng_str_of(line->run_id));
     return call_set_caller(call, ng_str_of(text_or(line->agent, "local")),
                            ng_str_of(line->space), NG_ROLE_ADMIN, mode, true);
 }

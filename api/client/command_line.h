@@ -38,6 +38,7 @@ enum command_option {
     OPTION_BACKUP = 1 << 9,   /* the contents of a backup */
     OPTION_SET = 1 << 10,     /* --set alone */
     OPTION_RESTORE = 1 << 11, /* the part of a backup to restore */
+    OPTION_WORK = 1 << 12,    /* --run: the work that calls belong to */
 };
 
 /* Options without a value, or-ed. */
@@ -67,7 +68,7 @@ struct command_line {
     const char *sets[COMMAND_SETS_MAX];
     size_t set_count;
     const char *roots; /* the value of `roots` that --root has made so far */
-    const char *agent, *space, *mode;
+    const char *agent, *space, *mode, *run_id;
     const char *role, *rate, *expires, *note; /* of a key, with --mode */
     const char *key_spaces[KEY_SPACES_MAX];
     size_t key_space_count;

@@ -93,6 +93,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *user)
         (void)curl_easy_getinfo(exchange->handle, CURLINFO_RETRY_AFTER, &retry);
         head.allow = header_of(exchange, "Allow");
         head.session_id = header_of(exchange, "Mcp-Session-Id");
+        head.run = header_of(exchange, "X-Notegate-Run");
         head.status = (int)status;
         head.retry_after_s = (int)retry;
         exchange->on_head(exchange, &head);

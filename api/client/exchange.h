@@ -14,7 +14,7 @@
 
 #define EXCHANGE_SYMBOL "notegate_exchanges"
 /* Raised with every change of these structs: binary and module come from one build. */
-#define EXCHANGE_API 5
+#define EXCHANGE_API 6
 /* Time to connect. */
 #define EXCHANGE_CONNECT_MS 2000L
 
@@ -34,6 +34,7 @@ struct exchange_head {
     const char *content_type;
     const char *allow;
     const char *session_id; /* Mcp-Session-Id */
+    const char *run;        /* X-Notegate-Run */
 };
 
 /* One request. The owner's memory, lent from begin() until ended() returns; texts end with NUL.

@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/dispatch/run_id.h"
 
 #define RELAY_READ_BYTES ((size_t)64 * 1024)
 /* The longest interval between two calls of the host's look(). */
@@ -402,6 +403,16 @@ static void relay_end(struct relay *relay)
     }
 }
 
+/* Without memory the calls have no label, and are made all the same. */
+static void add_process_run(struct command_line *line, const struct mcp_relay_host *host,
+                            struct client_request *base)
+{
+    struct ng_str header = arena_printf(&line->arena, RUN_ID_PROCESS_HEADER ": %s", host->run);
+    if (host->run[0] != '\0' && header.data != NULL) {
+        base->headers[base->header_count++] = header.data;
+    }
+}
+
 int mcp_relay_run(struct command_line *line, struct attach *attach,
                   const struct mcp_relay_host *host)
 {
@@ -420,6 +431,7 @@ int mcp_relay_run(struct command_line *line, struct attach *attach,
         free(relay);
         return COMMAND_USAGE;
     }
+    add_process_run(line, host, &relay->base);
     relay->attach = attach;
     relay->host = host;
     relay->reader = pthread_self();

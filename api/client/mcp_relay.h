@@ -9,7 +9,8 @@
  * plugins start there and their programs end with the thread that started them. */
 struct mcp_relay_host {
     int out_fd;
-    int stop_fd; /* -1: none */
+    int stop_fd;     /* -1: none */
+    const char *run; /* the label of this process (run_id.h), or "" */
     /* Called when no gateway answers at the socket: tries once, without waiting. NG_OK: a
      * gateway of this or another process answers. NG_EBUSY: not yet. Other codes: none will,
      * and a message says why. */

@@ -15,6 +15,7 @@
 #include "core/base/text/edit_distance.h"
 #include "core/base/text_choice.h"
 #include "core/config/config.h"
+#include "core/dispatch/run_id.h"
 
 /* Memory for what a command line adds up to. */
 #define COMMAND_ARENA_MAX ((size_t)4 * 1024 * 1024)
@@ -78,6 +79,8 @@ const struct option_row option_table[] = {
      "the space to work in (default: that of the tool: the agent's own, or shared)"},
     {"mode", 0, "MODE", OPTION_CALLER, 0, MEMBER(mode), NULL, NULL,
      "mode of the call: ask, edit or agent (default: agent)"},
+    {"run", 0, "ID", OPTION_WORK, 0, MEMBER(run_id), NULL, NULL,
+     "the run that the calls belong to: a label of one piece of work"},
     {"space", 0, "NAME", OPTION_KEY, 0, 0, NULL, option_key_space,
      "a space the key may use; a call that names none works in the first (repeatable; default: "
      "the agent's own, ~NAME, and shared)"},
@@ -302,6 +305,7 @@ static int option_parse(struct command_line *line, const char *word, char **next
 static int command_check_caller(const struct command_line *line)
 {
     static const char names[] = "1 to 64 of the characters A-Z a-z 0-9 . _ @ -";
+    char text[RUN_ID_TEXT_MAX];
     enum ng_mode mode;
     if (line->agent != NULL && !call_name_valid(ng_str_of(line->agent))) {
         return command_usage(line, "--agent is \"%s\", it must be %s", line->agent, names);
@@ -310,6 +314,9 @@ static int command_check_caller(const struct command_line *line)
     if (line->space != NULL &&
         !call_name_valid(ng_str_of(line->space + (line->space[0] == '~')))) {
         return command_usage(line, "--space is \"%s\", it must be %s", line->space, names);
+    }
+    if (line->run_id != NULL && run_id_check("--run", ng_str_of(line->run_id), text) != NG_OK) {
+        return command_usage(line, "%s", text);
     }
     if (!attach_parse_mode(line->mode, &mode)) {
         return command_usage(line, "--mode is \"%s\", it must be ask, edit or agent",

@@ -42,14 +42,18 @@ struct mcp_command {
     struct attach attach;
     struct http_server *server; /* of the gateway's socket; NULL: not of this process */
     struct orphans orphans;
+    char run[RUN_ID_SESSION_SIZE]; /* of this process, for calls that have none nearer */
     int64_t looked_ms;
     bool failed; /* this process cannot have the gateway */
 };
 
 /* The caller, as the command line names it. */
-static void mcp_caller(const struct command_line *line, struct auth_caller *ret)
+static void mcp_caller(const struct mcp_command *mcp, struct auth_caller *ret)
 {
+    const struct command_line *line = mcp->line;
     memset(ret, 0, sizeof(*ret));
+    ret->run_id = ng_str_of(line->run_id);
+    ret->process_run = ng_str_of(mcp->run);
     ret->agent = ng_str_of(text_or(line->agent, "local"));
     ret->space = ng_str_of(line->space);
     ret->client = ng_str_of(CLIENT_NAME); /* until its own client says its name */
@@ -208,7 +212,8 @@ int command_mcp(struct command_line *line)
 {
     struct mcp_command mcp = {.line = line};
     struct auth_caller caller;
-    mcp_caller(line, &caller);
+    run_id_make(mcp.run);
+    mcp_caller(&mcp, &caller);
     int out_fd = mcp_take_stdout();
     if (out_fd < 0) {
         return COMMAND_FAILED;
@@ -233,6 +238,7 @@ int command_mcp(struct command_line *line)
     } else if (rc == COMMAND_OK) {
         const struct mcp_relay_host host = {.out_fd = out_fd,
                                             .stop_fd = stop_fd,
+                                            .run = mcp.run,
                                             .take_over = mcp_take_over,
                                             .look = mcp_look,
                                             .user = &mcp};

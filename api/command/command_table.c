@@ -32,7 +32,7 @@ const struct command command_table[] = {
             "directory, every message goes through that gateway. Otherwise this process is "
             "the gateway, and other commands on this data directory go through it; when it "
             "ends, another mcp takes its place.",
-        .options = OPTION_CONFIG | OPTION_CALLER,
+        .options = OPTION_CONFIG | OPTION_CALLER | OPTION_WORK,
         .run = command_mcp,
     },
     {
@@ -48,7 +48,7 @@ const struct command command_table[] = {
             "breaks use the shell, newStr=$'one\\ntwo', or JSON from stdin: notegate call TOOL "
             "- <arguments.json\n\nExit codes: 0; 1 if the tool failed (message and hint on "
             "stderr); 2 if the command line is wrong.",
-        .options = OPTION_CONFIG | OPTION_CALLER | OPTION_JSON,
+        .options = OPTION_CONFIG | OPTION_CALLER | OPTION_WORK | OPTION_JSON,
         .min_words = 1,
         .max_words = WORDS_MAX,
         .run = command_call,

@@ -12,6 +12,7 @@
 #include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
+#include "core/base/utf8.h"
 #include "http_route.h"
 #include "http_server.h"
 #include "http_stream_transport.h"
@@ -24,9 +25,10 @@
 #define CORS_HEADERS                                                                           \
     "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, "             \
     "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, X-Notegate-Agent, "           \
-    "X-Notegate-Mode, X-Notegate-Space, X-Request-Id, traceparent"
+    "X-Notegate-Mode, X-Notegate-Run, X-Notegate-Space, X-Request-Id, traceparent"
 #define CORS_EXPOSED                                                                           \
-    "ETag, Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Request-Id, traceparent"
+    "ETag, Mcp-Session-Id, Retry-After, WWW-Authenticate, X-Notegate-Run, X-Request-Id, "      \
+    "traceparent"
 /* Headers that carry arguments of tools, whatever the arguments are called. */
 #define CORS_PARAM "mcp-param-"
 #define CORS_BYTES 2048
@@ -289,6 +291,22 @@ static bool add_stream(const struct http_reply *reply, struct MHD_Response *resp
            add(response, "X-Accel-Buffering", "no");
 }
 
+/* MCP tells it for its own calls: a batch may have several. */
+static bool add_run(struct http_request *request, struct MHD_Response *response)
+{
+    char text[CALL_RUN_MAX + 1];
+    bool is_service = request->route != NULL && (request->route->flags & ROUTE_SERVICE) != 0;
+    struct ng_str run = ng_str_of(request->reply.run);
+    if (!is_service && request->authenticated) {
+        run = auth_run(&request->caller);
+    }
+    if (run.len == 0) {
+        return true;
+    }
+    utf8_copy(text, sizeof(text), run);
+    return add(response, RUN_ID_HEADER, text);
+}
+
 static bool add_headers(struct http_request *request, struct MHD_Response *response,
                         bool is_stream)
 {
@@ -313,6 +331,7 @@ static bool add_headers(struct http_request *request, struct MHD_Response *respo
                        request->caller.traceparent.data);
         ok = ok && add(response, "traceparent", trace);
     }
+    ok = ok && add_run(request, response);
     ok = ok && add_rare(request, response);
     return ok && (!request->origin_allowed || add_cors(request, response));
 }

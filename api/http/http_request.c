@@ -317,6 +317,8 @@ static int check_caller(struct http_request *request)
         .agent = request->headers.agent,
         .space = request->headers.space,
         .mode = request->headers.mode,
+        .run = request->headers.run,
+        .process_run = request->headers.process_run,
         .proxied = request->headers.proxied,
     };
     int rc = auth_check(request->server->auth, &request->connection->auth, &headers,

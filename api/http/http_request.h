@@ -49,6 +49,7 @@ struct http_reply {
     bool authenticate;          /* WWW-Authenticate */
     const char *cors_allow;     /* Access-Control-Allow-Methods of a preflight */
     const char *session_id;     /* of MCP, or NULL */
+    const char *run;            /* of MCP's calls, "" or NULL; others' is the caller's */
     struct http_stream *stream; /* instead of `body` (a reference); events, or content_type */
 };
 

@@ -11,6 +11,9 @@
 
 /* Characters of a value that go into a message at most. */
 #define SHOWN_MAX 40
+/* Digits of a traceparent's ids. */
+#define TRACE_ID_LEN 32
+#define PARENT_ID_LEN 16
 
 static int fault_set(struct http_fault *fault, int rc, bool fatal, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -243,12 +246,14 @@ static const struct header known[] = {
     HEADER("last-event-id", last_event_id, HEADER_ONCE),
     HEADER("content-length", content_length, HEADER_ONCE | HEADER_FATAL),
     HEADER("mcp-session-id", mcp_session, HEADER_ONCE),
+    HEADER("x-notegate-run", run, HEADER_ONCE),
     HEADER("idempotency-key", idempotency_key, HEADER_ONCE),
     HEADER("x-notegate-mode", mode, HEADER_ONCE),
     HEADER("x-notegate-space", space, HEADER_ONCE),
     HEADER("x-notegate-agent", agent, HEADER_ONCE),
     HEADER("transfer-encoding", transfer_encoding, HEADER_ONCE | HEADER_FATAL),
     HEADER("mcp-protocol-version", mcp_version, HEADER_ONCE),
+    HEADER("x-notegate-process-run", process_run, HEADER_ONCE),
     HEADER("access-control-request-method", preflight_method, HEADER_ONCE),
     HEADER("access-control-request-headers", preflight_headers, HEADER_ONCE),
 };
@@ -476,6 +481,7 @@ bool http_traceparent_valid(struct ng_str text)
 {
     static const size_t dashes[] = {2, 35, 52};
     static const size_t length = 55; /* 00-<32>-<16>-<2> */
+    static const char zeros[] = "00000000000000000000000000000000";
     if (text.len < length || text.len > 4 * length ||
         (text.len > length && text.data[length] != '-')) {
         return false;
@@ -487,7 +493,10 @@ bool http_traceparent_valid(struct ng_str text)
             return false;
         }
     }
-    return memcmp(text.data, "ff", 2) != 0;
+    /* An id of zeros is none. */
+    return memcmp(text.data, "ff", 2) != 0 &&
+           memcmp(text.data + dashes[0] + 1, zeros, TRACE_ID_LEN) != 0 &&
+           memcmp(text.data + dashes[1] + 1, zeros, PARENT_ID_LEN) != 0;
 }
 
 bool http_etag_matches(struct ng_str list, struct ng_str etag)

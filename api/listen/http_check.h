@@ -54,7 +54,7 @@ struct http_target {
 struct http_headers {
     struct ng_str host, origin, content_length, transfer_encoding, content_type, accept;
     struct ng_str expect, authorization, if_none_match, idempotency_key, request_id;
-    struct ng_str traceparent, agent, space, mode, user_agent;
+    struct ng_str traceparent, agent, space, mode, run, process_run, user_agent;
     struct ng_str mcp_version, mcp_session, mcp_method, mcp_name, last_event_id;
     struct ng_str preflight_method;  /* Access-Control-Request-Method */
     struct ng_str preflight_headers; /* Access-Control-Request-Headers */
@@ -88,7 +88,7 @@ bool http_is_token(struct ng_str name);
 bool http_is_json(struct ng_str content_type);
 /* A sane X-Request-Id: 1 to HTTP_REQUEST_ID_MAX of [A-Za-z0-9._:@/+=-]. */
 bool http_request_id_valid(struct ng_str id);
-/* The W3C form, version 00 or later. */
+/* The W3C form, version 00 or later, with ids that are not zero. */
 bool http_traceparent_valid(struct ng_str text);
 /* Does an If-None-Match list hold this entity tag (weakly compared) or "*"? */
 bool http_etag_matches(struct ng_str list, struct ng_str etag);

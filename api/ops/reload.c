@@ -416,7 +416,8 @@ static void reload_audit(const struct reload *reload, const struct reload_report
     } else {
         event.agent = asker->caller.agent;
         event.remote = asker->remote;
-        event.client = asker->client;
+        event.client = asker->caller.client;
+        event.run = asker->caller.run_id;
         event.request_id = asker->caller.request_id;
         event.traceparent = asker->caller.traceparent;
         if (asker->key != NULL) {

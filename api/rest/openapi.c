@@ -45,6 +45,7 @@ static void print_call(struct buf *out, const struct tool *tool, bool with_agent
                 ",'requestBody':{'required':true,'content':{'application/json':{'schema':");
     (void)buf_printf(out, "{\"$ref\":\"#/components/schemas/%s_arguments\"}", desc->name);
     openapi_put(out, "}}},'responses':{'200':{'description':'The answer of the tool.',"
+                     "'headers':{'X-Notegate-Run':{'$ref':'#/components/headers/Run'}},"
                      "'content':{'application/json':{'schema':{'type':'object',"
                      "'required':['result'],'properties':{'result':");
     if (tool->result_tree != NULL) {

@@ -7,8 +7,12 @@
 #define LIST                                                                                   \
     "'style':'form','explode':false,'schema':{'type':'array','minItems':1,'maxItems':32,"      \
     "'items':{'$ref':'#/components/schemas/"
+#define TEXTS                                                                                  \
+    "'style':'form','explode':false,'schema':{'type':'array','minItems':1,'maxItems':32,"      \
+    "'items':{'type':'string'}}"
 #define NAME "{'type':'string','pattern':'^" NAME_PATTERN "$'}"
 #define SPACE "{'type':'string','pattern':'^~?" NAME_PATTERN "$'}"
+#define RUN "{'type':'string','pattern':'^[A-Za-z0-9._:-]{1,64}$'}"
 #define TEXT "{'type':'string'}"
 #define TEXT_OR_NULL "{'type':['string','null']}"
 #define COUNT "{'type':'integer','minimum':0}"
@@ -40,6 +44,8 @@ static const char call_parameters[] =
     "'schema':" SPACE "},"
     "'Mode':{'name':'X-Notegate-Mode','in':'header','description':'A lower mode than that of "
     "the key.','schema':" MODE
+    "},'Run':{'name':'X-Notegate-Run','in':'header','description':'The run: a label of the "
+    "calls that are one piece of work. Not undo-...','schema':" RUN
     "},'IdempotencyKey':{'name':'Idempotency-Key','in':'header','description':'A write with a "
     "key is done once; a retry gets the first "
     "answer.','schema':{'type':'string','pattern':'^[!-~]([ "
@@ -56,7 +62,10 @@ static const char events_parameters[] =
     "position: from now on.','schema':" COUNT "},"
     "'Collection':{'name':'collection','in':'query','description':'Only these.'," LIST
     "CollectionName'}}},'ChangedBy':{'name':'tool','in':'query','description':'Only changes by "
-    "these tools.'," LIST "ToolName'}}},"
+    "these tools.'," LIST "ToolName'}}},'ChangedByAgent':{'name':'agent','in':'query',"
+    "'description':'Only changes of these agents.'," TEXTS
+    "},'ChangedInRun':{'name':'run','in':"
+    "'query','description':'Only changes of these runs.'," TEXTS "},"
     "'LastEventId':{'name':'Last-Event-ID','in':'header','description':'The position to resume "
     "at; beats since.','schema':{'type':'string','pattern':'^[0-9]{1,19}$'}},";
 
@@ -87,8 +96,11 @@ static const char keys_parameters[] =
     "'schema':{'type':'boolean','default':false}}";
 
 static const char responses[] =
-    "},'responses':{'Failure':{'description':'The call failed; `code` says "
-    "how.','headers':{'X-Request-Id':{'description':'The id of the request in the "
+    "},'headers':{'Run':{'description':'The run of the call; absent: it has "
+    "none.','schema':" RUN
+    "}},'responses':{'Failure':{'description':'The call failed; `code` says "
+    "how.','headers':{'X-Notegate-Run':{'$ref':'#/components/headers/Run'},"
+    "'X-Request-Id':{'description':'The id of the request in the "
     "log.','schema':" TEXT "}}," FAILURE ","
     "'BadRequest':{'description':'The request or an argument is not valid.'," FAILURE ","
     "'Unauthorized':{'description':'A key is needed, or the key is not valid.'," FAILURE ","

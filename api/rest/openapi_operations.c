@@ -105,7 +105,8 @@ static const struct operation table[] = {
         .summary = "Every change the caller may see, as server-sent events",
         .description = "`id` is the sequence number, `event` is `change` (or `closed`, the "
                        "last one, with the reason), `data` is one JSON object.",
-        .parameters = "Since Collection ChangedBy LastEventId Space",
+        .parameters =
+            "Since Collection ChangedBy ChangedByAgent ChangedInRun LastEventId Space",
         .status = "200",
         .answer = "Events, until one side ends.",
         .type = EVENT_STREAM,

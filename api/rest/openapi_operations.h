@@ -32,7 +32,7 @@ enum openapi_refusal {
 #define OPENAPI_CALLS (OPENAPI_WRITES | OPENAPI_422)
 
 /* Parameters of every operation that calls a tool; the second of those that call one alone. */
-#define OPENAPI_CALL_PARAMETERS "Space Mode IdempotencyKey"
+#define OPENAPI_CALL_PARAMETERS "Space Mode Run IdempotencyKey"
 #define OPENAPI_TOOL_PARAMETERS OPENAPI_CALL_PARAMETERS " Raw"
 
 /* Members of "responses", each with a comma before it; "default" is the last. */

@@ -17,7 +17,7 @@
 #include "rest.h"
 
 #define STATUS_OK 200
-/* Collections and tools that one stream may name. */
+/* Names that one filter of a stream may have. */
 #define EVENTS_NAMES_MAX 32
 /* Bytes of a wrong value that a sentence shows. */
 #define EVENTS_SHOWN 80
@@ -27,16 +27,23 @@
 /* For taking apart what a plugin added to an event. */
 #define EVENTS_DATA_MEMORY ((size_t)16 * 1024 * 1024)
 #define EVENTS_HINT                                                                            \
-    "The parameters are since, collection and tool; Last-Event-ID beats since; without a "     \
-    "position events come from now on"
+    "The parameters are since, collection, tool, agent and run; Last-Event-ID beats since; "   \
+    "without a position events come from now on"
+
+enum events_filter { FILTER_COLLECTION, FILTER_TOOL, FILTER_AGENT, FILTER_RUN, FILTERS };
+static const char *const filter_names[FILTERS] = {"collection", "tool", "agent", "run"};
+
+/* An event has one of these; no names: any. */
+struct events_names {
+    const struct ng_str *names;
+    size_t count;
+};
 
 /* The parsed query; texts in `text`. */
 struct events_query {
     uint64_t since; /* UINT64_MAX: from now on */
-    struct ng_str collections[EVENTS_NAMES_MAX];
-    size_t collection_count;
-    struct ng_str tools[EVENTS_NAMES_MAX];
-    size_t tool_count;
+    struct ng_str names[FILTERS][EVENTS_NAMES_MAX];
+    size_t counts[FILTERS];
     bool has_since;
     size_t used;
     char text[HTTP_TARGET_MAX + 2];
@@ -48,8 +55,7 @@ struct events {
     struct call *call; /* the reader: name, key and rights; owns the names below */
     struct http_stream *stream;
     struct feed_reader *reader;
-    const struct ng_str *collections, *tools;
-    size_t collection_count, tool_count;
+    struct events_names filters[FILTERS];
     bool placed; /* has a place among limits.streams */
     bool greeted;
 };
@@ -125,12 +131,11 @@ static int parse_one(struct http_request *request, struct events_query *query,
         query->has_since = true;
         return parse_position(request, "since", text, &query->since);
     }
-    if (str_is(name, "collection")) {
-        return parse_names(request, "collection", text, query->collections,
-                           &query->collection_count);
-    }
-    if (str_is(name, "tool")) {
-        return parse_names(request, "tool", text, query->tools, &query->tool_count);
+    for (size_t i = 0; i < FILTERS; i++) {
+        if (str_is(name, filter_names[i])) {
+            return parse_names(request, filter_names[i], text, query->names[i],
+                               &query->counts[i]);
+        }
     }
     name = utf8_cut(name, EVENTS_SHOWN);
     (void)http_reply_error(request, NG_EINVAL, EVENTS_HINT, "There is no parameter \"%.*s\"",
@@ -138,24 +143,23 @@ static int parse_one(struct http_request *request, struct events_query *query,
     return NG_EINVAL;
 }
 
-/* A name that does not exist would never bring an event: that is a slip. */
+/* A collection or tool that does not exist would never bring an event: that is a slip. */
 static int check_names(struct http_request *request, struct events_query *query)
 {
     struct gateway *gateway = request->gateway;
-    for (size_t i = 0; i < query->collection_count; i++) {
-        if (!str_is(query->collections[i], FILES_EVENTS) &&
-            store_collection(gateway->store, query->collections[i]) == NULL) {
-            return refuse(request, "collection", query->collections[i],
-                          "which no plugin of this gateway has");
+    for (size_t i = 0; i < query->counts[FILTER_COLLECTION]; i++) {
+        struct ng_str name = query->names[FILTER_COLLECTION][i];
+        if (!str_is(name, FILES_EVENTS) && store_collection(gateway->store, name) == NULL) {
+            return refuse(request, "collection", name, "which no plugin of this gateway has");
         }
     }
-    for (size_t i = 0; i < query->tool_count; i++) {
-        const struct tool *tool = registry_find(gateway->registry, query->tools[i]);
+    for (size_t i = 0; i < query->counts[FILTER_TOOL]; i++) {
+        struct ng_str *name = &query->names[FILTER_TOOL][i];
+        const struct tool *tool = registry_find(gateway->registry, *name);
         if (tool == NULL) {
-            return refuse(request, "tool", query->tools[i],
-                          "which no plugin of this gateway has");
+            return refuse(request, "tool", *name, "which no plugin of this gateway has");
         }
-        query->tools[i] = ng_str_of(tool->desc.name);
+        *name = ng_str_of(tool->desc.name);
     }
     return NG_OK;
 }
@@ -166,8 +170,8 @@ static int parse_query(struct http_request *request, struct events_query *query)
     struct ng_str name;
     struct ng_str value;
     query->since = UINT64_MAX;
-    query->collection_count = 0;
-    query->tool_count = 0;
+    memset(query->names, 0, sizeof(query->names));
+    memset(query->counts, 0, sizeof(query->counts));
     query->has_since = false;
     query->used = 0;
     int rc = NG_OK;
@@ -186,22 +190,27 @@ static int parse_query(struct http_request *request, struct events_query *query)
 
 /* ---- the stream ---- */
 
-static bool is_named(struct ng_str text, const struct ng_str *names, size_t count)
+static bool is_named(struct ng_str text, const struct events_names *filter)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (str_equal(names[i], text)) {
+    for (size_t i = 0; i < filter->count; i++) {
+        if (str_equal(filter->names[i], text)) {
             return true;
         }
     }
-    return count == 0;
+    return filter->count == 0;
 }
 
 static bool events_wants(void *user, const struct ng_event *event)
 {
     struct events *events = user;
-    return is_named(event->key.collection, events->collections, events->collection_count) &&
-           is_named(event->tool, events->tools, events->tool_count) &&
-           dispatch_sees_collection(events->call, event->key.collection);
+    const struct ng_str values[FILTERS] = {event->key.collection, event->tool, event->agent,
+                                           event->origin.run_id};
+    for (size_t i = 0; i < FILTERS; i++) {
+        if (!is_named(values[i], &events->filters[i])) {
+            return false;
+        }
+    }
+    return dispatch_sees_collection(events->call, event->key.collection);
 }
 
 static void events_wake(void *user)
@@ -227,7 +236,25 @@ static void print_member(struct buf *out, const char *name, struct ng_str value)
  * text). */
 static bool is_own_member(struct ng_str name)
 {
-    return str_in_words(name, "seq time agent space tool action collection id revision");
+    return str_in_words(name, "seq time agent space tool action collection id revision run "
+                              "request_id added removed");
+}
+
+/* A part that is not known has no member. */
+static void print_origin(struct buf *out, const struct ng_origin *origin)
+{
+    if (origin->run_id.len > 0) {
+        print_member(out, "run", origin->run_id);
+    }
+    if (origin->request_id.len > 0) {
+        print_member(out, "request_id", origin->request_id);
+    }
+    if (origin->has_lines) {
+        (void)buf_add_c(out, ",\"added\":");
+        (void)buf_add_number(out, origin->lines_added);
+        (void)buf_add_c(out, ",\"removed\":");
+        (void)buf_add_number(out, origin->lines_removed);
+    }
 }
 
 static void print_members(struct buf *out, const struct ng_event *event,
@@ -278,6 +305,7 @@ static void print_event(struct buf *out, const struct ng_event *event)
     print_member(out, "collection", event->key.collection);
     print_member(out, "id", event->key.id);
     print_members(out, event, data);
+    print_origin(out, &event->origin);
     (void)buf_add_c(out, "}\n\n");
     arena_done(&arena);
 }
@@ -382,11 +410,13 @@ static struct events *events_new(struct http_request *request, struct call *call
     }
     events->gateway = request->gateway;
     events->call = call;
-    events->collections = copy_names(call, query->collections, query->collection_count);
-    events->collection_count = query->collection_count;
-    events->tools = copy_names(call, query->tools, query->tool_count);
-    events->tool_count = query->tool_count;
-    if (events->collections != NULL && events->tools != NULL) {
+    bool good = true;
+    for (size_t i = 0; i < FILTERS && good; i++) {
+        events->filters[i].names = copy_names(call, query->names[i], query->counts[i]);
+        events->filters[i].count = query->counts[i];
+        good = events->filters[i].names != NULL;
+    }
+    if (good) {
         events->stream = http_stream_new(&events_source, events, call->key);
     }
     if (events->stream == NULL) {

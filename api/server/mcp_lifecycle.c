@@ -65,7 +65,7 @@ static void take_client(struct mcp_exchange *exchange)
         name = ng_str_of(kept);
     }
     if (call != NULL && name.len > 0) {
-        call->client = arena_copy(&call->arena, name);
+        call->caller.client = arena_copy(&call->arena, name);
     }
 }
 

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "api/listen/http_check.h"
 #include "core/base/lock.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -264,20 +263,6 @@ static int give_call(struct mcp_exchange *exchange)
     return NG_OK;
 }
 
-/* The trace a request belongs to may stand in its _meta, whatever carried it; that is nearer to
- * the caller than the transport's header. */
-static void take_trace(struct mcp_exchange *exchange)
-{
-    struct call *call = exchange->call;
-    const struct ng_value *trace = json_get(exchange->message.meta, "traceparent");
-    if (call != NULL && json_is(trace, NG_TYPE_STRING) && http_traceparent_valid(trace->text)) {
-        struct ng_str copy = arena_copy(&call->arena, trace->text);
-        if (copy.data != NULL) {
-            call->caller.traceparent = copy;
-        }
-    }
-}
-
 void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call)
 {
     struct mcp_job *job = exchange->job;
@@ -378,10 +363,9 @@ static int run_message(struct mcp_exchange *exchange, const struct ng_value *val
     if (give_call(exchange) != NG_OK) {
         return NG_OK;
     }
-    take_trace(exchange);
     mcp_take_session(exchange);
     mcp_take_asked(exchange);
-    int rc = run_request(exchange);
+    int rc = mcp_take_work(exchange) ? run_request(exchange) : NG_OK;
     if (rc != NG_PENDING) {
         mcp_exchange_give_call(exchange, NULL);
     }
@@ -461,6 +445,7 @@ static int run_batch(struct mcp_job *job, const struct ng_value *batch)
     atomic_store(&job->left, batch->count + 1);
     job->call->on_user = job;
     job->call->on_cancel = batch_cancelled;
+    mcp_take_batch_run(job, batch);
     if (job->transport->started != NULL) {
         job->transport->started(job, job->call);
     }
@@ -577,6 +562,7 @@ int mcp_job_run(struct mcp_job *job)
     job->out_start = job->out->len;
     job->is_batch = false;
     job->has_items = false;
+    job->run[0] = '\0';
     atomic_init(&job->left, 1);
     bool later =
         job->on_loop && job->transport->keep != NULL && job->text.len > DISPATCH_INLINE_BYTES;

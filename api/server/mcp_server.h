@@ -100,6 +100,7 @@ struct mcp_job {
     int (*open_session)(struct mcp_job *job, enum mcp_version version);
 
     /* Results. */
+    char run[CALL_RUN_MAX + 1]; /* of its requests, where all have the same; else "" */
     int status; /* HTTP: 200, 202 when there is no answer, or that of the error */
     int retry_after_s;
 
@@ -252,6 +253,12 @@ bool mcp_rate_take(struct mcp_exchange *exchange, const struct mcp_method *metho
 void mcp_exchange_give_call(struct mcp_exchange *exchange, struct call *call);
 /* Cancels all calls of a job. Any thread that holds a reference to its call. */
 void mcp_job_cancel(struct mcp_job *job);
+
+/* mcp_work.c: the trace and the run that a request belongs to, into its call. False: answered,
+ * the run that it names is not of the form. */
+bool mcp_take_work(struct mcp_exchange *exchange);
+/* job->run of a batch, whose answer may begin before its last request does. */
+void mcp_take_batch_run(struct mcp_job *job, const struct ng_value *batch);
 
 /* mcp_lifecycle.c */
 /* For the audit log: what is asked, and by which program. The name that the client gives

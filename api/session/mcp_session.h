@@ -15,6 +15,7 @@
 #include "core/call/call.h"
 #include "core/cluster/cluster.h"
 #include "core/dispatch/audit.h"
+#include "core/dispatch/run_id.h"
 #include "mcp_stream.h"
 
 /* Sessions of all callers, of one agent with all its keys, and of one caller: a caller over its
@@ -73,6 +74,7 @@ struct mcp_inflight {
 struct mcp_session {
     char id[MCP_SESSION_ID_LEN + 1]; /* "": of a stdio connection */
     char owner[MCP_SESSION_OWNER_MAX];
+    char run[RUN_ID_SESSION_SIZE]; /* of its calls that have none nearer; "": none */
     struct key *key;      /* its owner's, a reference, or NULL: the session ends with it */
     atomic_int version;   /* enum mcp_version; MCP_VERSION_NONE until initialize */
     atomic_int log_level; /* enum mcp_log_level, the lowest level for the client */

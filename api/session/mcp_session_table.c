@@ -379,12 +379,13 @@ static struct mcp_session *new_session(struct mcp_sessions *sessions, struct ng_
     return session;
 }
 
-/* Takes the reference of `session`. */
+/* Takes the reference of `session`, which has its id. */
 static int join(struct mcp_sessions *sessions, struct mcp_session *session,
                 struct mcp_session **ret)
 {
     struct mcp_session *gone = NULL;
     int rc = NG_OK;
+    run_id_of_session(ng_str_of(session->id), session->run); /* once, not with each call */
     lock_take(&sessions->lock);
     struct mcp_session *known =
         look_up(sessions, ng_str_of(session->id), ng_str_of(session->owner));

@@ -312,6 +312,7 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
     if (caller->space_named) {
         task->space = arena_copy(arena, caller->space);
     }
+    task->run = arena_copy(arena, caller->run_id);
     task->arguments = print_value(arena, order->arguments);
     task->status = MCP_TASK_WORKING;
     task->ttl_ms = order->ttl_ms;
@@ -320,6 +321,7 @@ static int fill_task(struct run *run, const struct mcp_exchange *exchange,
     task->state = arena_copy(arena, order->state);
     bool holds = task->owner.data != NULL && task->tool.data != NULL &&
                  task->arguments.data != NULL &&
+                 (caller->run_id.data == NULL || task->run.data != NULL) &&
                  (order->answers == NULL || task->answers.data != NULL) &&
                  (order->state.data == NULL || task->state.data != NULL) &&
                  fill_call(run->call, task) == NG_OK;
@@ -405,6 +407,9 @@ int mcp_task_resume(struct mcp_tasks *tasks, struct call *call, const struct mcp
     if (rc == NG_OK && task->space.data != NULL) {
         (void)call_set_caller(call, STR_NONE, task->space, call->caller.role, call->caller.mode,
                               call->caller.run);
+    }
+    if (task->run.data != NULL) { /* not that of the request which resumes it */
+        call_set_run(call, task->run);
     }
     if (rc == NG_OK) {
         rc = mcp_tasks_hold(tasks, task->id, call, asker);

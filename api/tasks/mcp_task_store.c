@@ -66,6 +66,7 @@ static void read_task(struct ng_str id, const struct ng_value *body, struct ng_s
     ret->owner = json_get_text(body, "owner");
     ret->tool = json_get_text(body, "tool");
     ret->space = json_get_text(body, "space");
+    ret->run = json_get_text(body, "run");
     ret->arguments = json_get_text(body, "arguments");
     ret->status = status_of(json_get_text(body, "status"));
     ret->created_ms = json_get_integer(body, "created");
@@ -200,6 +201,7 @@ static void write_task(struct buf *out, const struct mcp_task *task)
     write_text(&writer, "owner", task->owner);
     write_text(&writer, "tool", task->tool);
     write_text(&writer, "space", task->space);
+    write_text(&writer, "run", task->run);
     write_text(&writer, "arguments", task->arguments);
     write_text(&writer, "status", ng_str_of(status_texts[task->status]));
     json_member_int(&writer, "created", task->created_ms);

@@ -71,6 +71,7 @@ struct mcp_task {
     struct ng_str owner;
     struct ng_str tool;
     struct ng_str space;     /* the one the caller named, or absent */
+    struct ng_str run;       /* of the call that made it, or absent */
     struct ng_str arguments; /* JSON, an object */
     enum mcp_task_status status;
     int64_t created_ms, updated_ms, ttl_ms;

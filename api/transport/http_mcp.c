@@ -101,6 +101,7 @@ void mcp_route_finish(struct http_request *request)
     reply->status = answer->status;
     reply->content_type = answer->content_type;
     reply->session_id = answer->session_id;
+    reply->run = answer->run;
     reply->allow = answer->allow;
     reply->retry_after_s = answer->retry_after_s;
     reply->changed = answer->changed;
@@ -113,7 +114,7 @@ void mcp_route_finish(struct http_request *request)
         reply->body = answer->body;
         buf_init(&answer->body, reply->body.max);
     }
-    /* The session id stays in the response until the answer is queued; mcp_route_release()
+    /* Session id and run stay in the response until the answer is queued; mcp_route_release()
      * frees the rest. */
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 /* Bytes of a stream that wait for the client: over this the other gateway waits. */
 #define FORWARD_QUEUE_MAX ((size_t)256 * 1024)
@@ -102,6 +103,7 @@ static void on_head(struct exchange *exchange, const struct exchange_head *head)
         (void)snprintf(response->session_id, sizeof(response->session_id), "%s",
                        head->session_id);
     }
+    utf8_copy(response->run, sizeof(response->run), ng_str_of(head->run));
     bool is_stream = head->status == STATUS_OK && head->content_type != NULL &&
                      strncasecmp(head->content_type, events, sizeof(events) - 1) == 0;
     if (is_stream && open_stream(forward)) {
@@ -163,6 +165,7 @@ static void refuse(struct forward *forward)
     response->content_type = NULL;
     response->allow = NULL;
     response->session_id[0] = '\0';
+    response->run[0] = '\0';
     if (forward->phase == FORWARD_GONE) {
         (void)mcp_http_refuse_session(response);
     } else if (forward->came && forward->phase == FORWARD_AWAY) {

@@ -72,6 +72,7 @@ struct mcp_http_response {
     struct buf body;            /* sent as it is; its memory is taken */
     struct http_stream *stream; /* MCP_HTTP_STREAM: the reference passes to the transport */
     char session_id[MCP_HTTP_SESSION_MAX]; /* Mcp-Session-Id of the answer; "": none */
+    char run[CALL_RUN_MAX + 1];            /* X-Notegate-Run of the answer; "": none */
     const char *allow;                     /* with 405: "POST"; static, of the call, or NULL */
     int retry_after_s;                     /* 0: none */
     /* The call this request runs, if it is one: set (with call_ref for the transport, which

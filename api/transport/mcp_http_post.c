@@ -99,6 +99,7 @@ void mcp_http_give_stream(struct mcp_http_response *response, struct http_stream
 static void tell_message(struct mcp_http_job *http)
 {
     const struct mcp_message *message = &http->job.one.message;
+    memcpy(http->response->run, http->job.run, sizeof(http->response->run));
     if (http->job.is_batch) {
         return;
     }

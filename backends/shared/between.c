@@ -45,6 +45,7 @@ void put_of_record(const struct ng_record *record, struct ng_str json_before,
         .created_seq = doc->created_seq,
         .agent = doc->author,
         .action = doc->action,
+        .origin = doc->origin,
     };
     splice_between(json_before, doc->json, &ret->json_splice);
     splice_between(text_before, doc->text, &ret->text_splice);

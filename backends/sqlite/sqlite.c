@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sqlite.c - documents in one sqlite file, or in memory: the descriptor, opening, closing, and
  * metrics. */
-#include "db.h"
+#include "store/db.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -44,6 +44,11 @@ int64_t archive_take_time(struct archive_in *in, const struct ng_value *line, co
 struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *line,
                                  const char *name);
 bool archive_take_flag(const struct ng_value *line, const char *name);
+/* A string, or an object with base64. */
+struct ng_str archive_bytes_of(struct archive_in *in, const char *name,
+                               const struct ng_value *value);
+/* The origin of a change, as far as the line has it. */
+struct ng_origin archive_take_origin(struct archive_in *in, const struct ng_value *line);
 
 /* archive_files.c: lines about files; "without" of line 1. */
 int archive_read_without(struct archive_in *in, const struct ng_value *line);

@@ -7,7 +7,6 @@
 #include "archive_in.h"
 #include "core/base/arena.h"
 #include "core/base/str.h"
-#include "core/base/text/base64.h"
 #include "core/json/json.h"
 
 #define ARCHIVE_READ_BYTES ((size_t)64 * 1024)
@@ -127,75 +126,6 @@ static int check_hash(struct archive_in *in, struct ng_str line, bool *ret_last)
 
 /* ---- members ---- */
 
-int64_t archive_take_time(struct archive_in *in, const struct ng_value *line, const char *name)
-{
-    int64_t number = 0;
-    const struct ng_value *value = json_get(line, name);
-    if (value == NULL || json_integer(value, &number) != NG_OK) {
-        (void)archive_in_fail(in, "\"%s\" is missing or not a number", name);
-    }
-    return number;
-}
-
-uint64_t archive_take_number(struct archive_in *in, const struct ng_value *line,
-                             const char *name)
-{
-    int64_t number = archive_take_time(in, line, name);
-    if (number < 0) {
-        (void)archive_in_fail(in, "\"%s\" is missing or not a number", name);
-        return 0;
-    }
-    return (uint64_t)number;
-}
-
-static struct ng_str decode_base64(struct archive_in *in, const char *name, struct ng_str text)
-{
-    struct buf out;
-    buf_init(&out, ARCHIVE_LINE_MAX);
-    bool is_base64 = base64_decode(&out, text, BASE64_STANDARD);
-    struct ng_str bytes = {"", 0};
-    if (out.len > 0) {
-        bytes = arena_copy(&in->arena, buf_str(&out));
-    }
-    if (out.rc != NG_OK || bytes.data == NULL) {
-        (void)archive_in_fail(in, "out of memory");
-    } else if (!is_base64) {
-        (void)archive_in_fail(in, "\"%s\" is not base64", name);
-    }
-    buf_done(&out);
-    return bytes;
-}
-
-static struct ng_str bytes_of(struct archive_in *in, const char *name,
-                              const struct ng_value *value)
-{
-    const struct ng_value *coded = json_get(value, "base64");
-    if (value->type == NG_TYPE_STRING) {
-        return value->text;
-    }
-    if (value->type != NG_TYPE_OBJECT || coded == NULL || coded->type != NG_TYPE_STRING) {
-        (void)archive_in_fail(in, "\"%s\" is not a string", name);
-        return str_make(NULL, 0);
-    }
-    return decode_base64(in, name, coded->text);
-}
-
-struct ng_str archive_take_bytes(struct archive_in *in, const struct ng_value *line,
-                                 const char *name)
-{
-    const struct ng_value *value = json_get(line, name);
-    if (value == NULL) {
-        (void)archive_in_fail(in, "\"%s\" is missing", name);
-        return str_make(NULL, 0);
-    }
-    return bytes_of(in, name, value);
-}
-
-bool archive_take_flag(const struct ng_value *line, const char *name)
-{
-    return json_is(json_get(line, name), NG_TYPE_TRUE);
-}
-
 /* Updates `body` of the previous revision: unchanged if the member is missing, spliced if it is
  * a splice, else replaced. */
 static int take_body(struct archive_in *in, const struct ng_value *line, const char *name,
@@ -206,7 +136,7 @@ static int take_body(struct archive_in *in, const struct ng_value *line, const c
         return in->rc;
     }
     if (json_get(value, "put") == NULL) {
-        struct ng_str whole = bytes_of(in, name, value);
+        struct ng_str whole = archive_bytes_of(in, name, value);
         buf_clear(body);
         buf_add_str(body, whole);
         return body->rc == NG_OK ? in->rc : archive_in_fail(in, "out of memory");
@@ -378,6 +308,7 @@ static int read_revision(struct archive_in *in, const struct ng_value *line)
     doc.updated_ms = archive_take_time(in, line, "updated_ms");
     doc.author = archive_take_bytes(in, line, "author");
     doc.action = archive_take_bytes(in, line, "action");
+    doc.origin = archive_take_origin(in, line);
     (void)take_body(in, line, "json", &in->json);
     check_json(in);
     (void)take_body(in, line, "text", &in->text);
@@ -423,6 +354,7 @@ static int read_event(struct archive_in *in, const struct ng_value *line)
     if (json_get(line, "data") != NULL) {
         event.data = archive_take_bytes(in, line, "data");
     }
+    event.origin = archive_take_origin(in, line);
     if (event.seq <= in->last_event) {
         return archive_in_fail(in, "event %llu comes after event %llu",
                                (unsigned long long)event.seq,

@@ -228,6 +228,25 @@ static struct ng_str print_key(struct buf *out, const struct ng_key *key)
     return str_make(buf_cstr(out), out->len);
 }
 
+/* A part that is not known has no member. */
+static void line_origin(struct archive_out *out, const struct ng_origin *origin)
+{
+    const struct {
+        const char *name;
+        struct ng_str text;
+    } parts[] = {
+        {"run", origin->run_id}, {"key", origin->key_id}, {"request", origin->request_id}};
+    for (size_t i = 0; i < NG_COUNT(parts); i++) {
+        if (parts[i].text.len > 0) {
+            archive_line_bytes(out, parts[i].name, parts[i].text);
+        }
+    }
+    if (origin->has_lines) {
+        archive_line_int(out, "added", origin->lines_added);
+        archive_line_int(out, "removed", origin->lines_removed);
+    }
+}
+
 static int write_revision(struct archive_out *out, const struct ng_record *record)
 {
     const struct ng_doc *doc = record->doc;
@@ -258,6 +277,7 @@ static int write_revision(struct archive_out *out, const struct ng_record *recor
     archive_line_int(out, "updated_ms", (uint64_t)doc->updated_ms);
     archive_line_bytes(out, "author", doc->author);
     archive_line_bytes(out, "action", doc->action);
+    line_origin(out, &doc->origin);
     line_body(out, "json", same, &out->last_json, doc->json);
     line_body(out, "text", same, &out->last_text, doc->text);
     out->counts.revisions++;
@@ -279,6 +299,7 @@ static int write_event(struct archive_out *out, const struct ng_event *event)
     if (event->data.data != NULL) {
         archive_line_bytes(out, "data", event->data);
     }
+    line_origin(out, &event->origin);
     out->counts.events++;
     return archive_line_end(out, "h", ARCHIVE_LINE_HASH_CHARS);
 }

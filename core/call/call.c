@@ -277,7 +277,18 @@ void call_take_key(struct call *call, struct key *key)
     key_ref(key);
     key_unref(call->key);
     call->key = key;
+    call->caller.key_id = key != NULL ? ng_str_of(key->id) : STR_NONE;
     set_rights(call);
+}
+
+void call_set_run(struct call *call, struct ng_str run)
+{
+    size_t len = size_min(run.len, sizeof(call->run_text));
+    call->caller.run_id = STR_NONE;
+    if (len > 0) {
+        memcpy(call->run_text, run.data, len);
+        call->caller.run_id = str_make(call->run_text, len);
+    }
 }
 
 int call_set_caller(struct call *call, struct ng_str agent, struct ng_str space,
@@ -322,12 +333,13 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
 void call_take_origin(struct call *call, const struct call *from)
 {
     call->remote = arena_copy(&call->arena, from->remote);
-    call->client = arena_copy(&call->arena, from->client);
+    call->caller.client = arena_copy(&call->arena, from->caller.client);
     call->method = arena_copy(&call->arena, from->method);
     call->target = arena_copy(&call->arena, from->target);
     call->caller.request_id = arena_copy(&call->arena, from->caller.request_id);
     call->caller.traceparent = arena_copy(&call->arena, from->caller.traceparent);
     call->caller.session = arena_copy(&call->arena, from->caller.session);
+    call_set_run(call, from->caller.run_id);
     call_take_key(call, from->key);
 }
 

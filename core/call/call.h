@@ -150,6 +150,9 @@ enum call_answer {
 
 #define CALL_NO_USER ((uid_t)-1)
 
+/* Bytes of a run's label. */
+#define CALL_RUN_MAX 64
+
 struct call {
     struct ng_call
         pub; /* first: a struct ng_call * of a plugin is the struct call * of the core */
@@ -158,7 +161,6 @@ struct call {
     struct gateway *gateway;
     struct arena arena;
     struct ng_str remote; /* address of the caller, "unix", or absent */
-    struct ng_str client; /* the program it names itself, or absent */
     uid_t user;           /* the Unix user of the caller, or CALL_NO_USER */
 
     /* Request: filled by the transport before dispatch(). */
@@ -250,8 +252,9 @@ struct call {
     size_t bytes_counted;                 /* of them, in limits.buffered */
 
     /* Not zeroed in a new call. */
-    char late_text[160];   /* the sentence of a deadline */
-    char failed_text[512]; /* sentence of failed_rc */
+    char late_text[160];         /* the sentence of a deadline */
+    char failed_text[512];       /* sentence of failed_rc */
+    char run_text[CALL_RUN_MAX]; /* caller.run_id */
 };
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
@@ -338,8 +341,10 @@ bool call_has_space(const struct ng_caller *caller, struct ng_str space);
 /* The key that the caller came with, or NULL: takes a reference, and the rights that only a key
  * gives (`restore`). Role, mode and the right to run code are those of call_set_caller(). */
 void call_take_key(struct call *call, struct key *key);
-/* Takes address, client, method and target, ids of request and trace, and key of `from`.
- * Copies. */
+/* Sets the run, of a form that dispatch/run_id.h has found good; copies. Absent: none. */
+void call_set_run(struct call *call, struct ng_str run);
+/* Takes address, client, method and target, ids of request and trace, run, session and key of
+ * `from`. Copies. */
 void call_take_origin(struct call *call, const struct call *from);
 
 /* From any thread: the client has left or cancelled. */

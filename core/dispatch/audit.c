@@ -167,7 +167,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
         log_record_text(&record, "key", ng_str_of(call->key->id));
     }
     log_record_text(&record, "remote", call->remote);
-    log_record_text(&record, "client", utf8_cut(call->client, AUDIT_CLIENT_MAX));
+    log_record_text(&record, "client", utf8_cut(caller->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "space", space_of(call));
     log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
     log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
@@ -177,6 +177,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     } else if (staged->rc == NG_OK && staged->revision_kind == REVISION_NUMBER) {
         log_record_int(&record, "revision", (int64_t)staged->revision_number);
     }
+    log_record_text(&record, "run", caller->run_id);
     log_record_text(&record, "request_id", caller->request_id);
     log_record_text(&record, "traceparent", caller->traceparent);
     add_changes(&record, call);
@@ -224,6 +225,7 @@ void audit_event(const struct audit_event *event)
     log_record_text(&record, "client", utf8_cut(event->client, AUDIT_CLIENT_MAX));
     log_record_text(&record, "target", event->target);
     log_record_text(&record, "members", event->members);
+    log_record_text(&record, "run", event->run);
     log_record_text(&record, "request_id", event->request_id);
     log_record_text(&record, "traceparent", event->traceparent);
     log_record_end(&record, "%s %s", event->what, event->outcome);

@@ -29,7 +29,7 @@ struct audit_event {
     const char *what, *outcome;
     bool is_of_keys; /* a key was made, changed or ended: also where no key is left */
     bool is_refusal; /* counted, as refused calls are */
-    struct ng_str agent, key, remote, client, target, members, request_id, traceparent;
+    struct ng_str agent, key, remote, client, target, members, run, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);
 

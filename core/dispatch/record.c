@@ -31,8 +31,8 @@ struct record {
     struct recorder *recorder;
     struct call *call; /* of its write */
     int rc;
-    struct ng_str space, agent; /* the rest of its memory */
-    struct ng_str event;        /* JSON */
+    struct ng_str space, agent, run; /* the rest of its memory */
+    struct ng_str event;             /* JSON */
     char texts[];
 };
 
@@ -90,12 +90,14 @@ static struct record *record_new(const struct call *call, struct ng_str event)
 {
     struct ng_str space = call->caller.space;
     struct ng_str agent = call->caller.agent;
+    struct ng_str run = call->caller.run_id;
     struct record *record =
-        alloc_zeroed(1, sizeof(*record) + space.len + agent.len + event.len);
+        alloc_zeroed(1, sizeof(*record) + space.len + agent.len + run.len + event.len);
     if (record != NULL) {
         char *at = record->texts;
         record->space = str_move_in(&at, space);
         record->agent = str_move_in(&at, agent);
+        record->run = str_move_in(&at, run);
         record->event = str_move_in(&at, event);
     }
     return record;
@@ -175,6 +177,7 @@ static void write_record(struct recorder *recorder, struct record *record)
     record->recorder = recorder;
     if (call != NULL) {
         call->may_block = true;
+        call_set_run(call, record->run);
         rc = call_set_caller(call, record->agent, str_make(NULL, 0), NG_ROLE_ADMIN,
                              NG_MODE_AGENT, false);
     }

@@ -15,7 +15,9 @@ struct feed_event *feed_event_new(const struct ng_event *from)
     const struct ng_key *key = &from->key;
     /* Each is bounded by the store: no overflow. */
     size_t texts = key->collection.len + key->space.len + key->id.len + from->agent.len +
-                   from->tool.len + from->action.len + from->data.len;
+                   from->tool.len + from->action.len + from->data.len +
+                   from->origin.run_id.len + from->origin.key_id.len +
+                   from->origin.request_id.len;
     struct feed_event *event = alloc_zeroed(1, sizeof(*event) + texts);
     if (event == NULL) {
         return NULL;
@@ -33,6 +35,9 @@ struct feed_event *feed_event_new(const struct ng_event *from)
     event->event.tool = str_move_in(&at, from->tool);
     event->event.action = str_move_in(&at, from->action);
     event->event.data = str_move_in(&at, from->data);
+    event->event.origin.run_id = str_move_in(&at, from->origin.run_id);
+    event->event.origin.key_id = str_move_in(&at, from->origin.key_id);
+    event->event.origin.request_id = str_move_in(&at, from->origin.request_id);
     return event;
 }
 

@@ -85,6 +85,7 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
         store_open(call, backend, config_view(gateway->config, backend->name), &gateway->store);
     if (rc == NG_OK) {
         rc = cluster_open(gateway, call, &gateway->cluster);
+        store_set_gateway(gateway->store, cluster_id(gateway->cluster));
     }
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(gateway->registry, &plugins);

@@ -3,6 +3,7 @@
  * gateways that share its work. */
 
 #include "core/base/log.h"
+#include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
 #include "core/cluster/cluster.h"
@@ -65,7 +66,9 @@ static struct call *host_background_new(struct call *call)
         call_unref(background);
         return NULL;
     }
-    call_take_key(background, call->key);
+    call_take_origin(background, call);
+    background->method = STR_NONE; /* it is not the request itself */
+    background->target = STR_NONE;
     background->options = CALL_NO_RATE;
     background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
     background->tool = call->tool;

@@ -117,6 +117,7 @@ static int delivery_event(void *user, const struct ng_event *event)
     struct ng_event *copy = &page->copies[page->events];
     *copy = *event;
     copy->tool = str_make(NULL, 0);
+    memset(&copy->origin, 0, sizeof(copy->origin));
     struct ng_str *const texts[] = {
         &copy->key.collection, &copy->key.space, &copy->key.id,
         &copy->agent,          &copy->action,    &copy->data,

@@ -82,6 +82,11 @@ void store_close(struct store *store)
     free(store);
 }
 
+void store_set_gateway(struct store *store, struct ng_str id)
+{
+    store->gateway = id;
+}
+
 void store_stop(struct store *store)
 {
     if (store != NULL) {

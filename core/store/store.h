@@ -24,6 +24,8 @@ struct store;
 /* Opens the backend (its descriptor must outlive the store). */
 int store_open(struct call *call, const struct ng_documents *backend,
                const struct ng_conf *conf, struct store **ret);
+/* The id of this gateway, which goes with its changes; borrowed until store_close(). */
+void store_set_gateway(struct store *store, struct ng_str id);
 /* No change function runs again from here on (shared stores): before plugins are stopped. */
 void store_stop(struct store *store);
 /* Waits for queued commits, closes the backend. NULL is a no-op. */

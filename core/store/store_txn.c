@@ -254,6 +254,7 @@ static void txn_tell(struct store_txn *txn)
         event->tool = put->tool;
         event->action = put->action;
         event->data = put->event_data;
+        event->origin = put->origin;
     }
     for (size_t i = 0; i < txn->count; i++) {
         store_saw(store, txn->puts[i].seq);

@@ -214,6 +214,7 @@ struct store {
                     from memory */
     const struct ng_documents *backend;
     void *db;
+    struct ng_str gateway; /* its id */
     struct store_table table;
     struct store_results results; /* not of a shared store */
     struct lock order; /* recursive; shared: queueing a change and the end of one exclude

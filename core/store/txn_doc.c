@@ -3,6 +3,7 @@
  * for the backend. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/merge/line_counts.h"
 #include "core/base/str.h"
 #include "core/call/plugin.h"
 #include "core/fault/module_run.h"
@@ -139,6 +140,13 @@ int txn_doc_put(struct store_txn *txn, struct txn_doc *doc, struct ng_put *put)
     put->tool = txn->call->pub.tool;
     put->action = next->doc.action;
     put->event_data = doc->draft.event_data;
+    put->origin.run_id = txn->call->caller.run_id;
+    put->origin.key_id = txn->call->caller.key_id;
+    put->origin.request_id = txn->call->caller.request_id;
+    put->gateway = txn->store->gateway;
+    put->origin.has_lines = from_text.len > 0 || put->text.len > 0;
+    (void)line_counts(from_text, &put->text_splice, &put->origin.lines_added,
+                      &put->origin.lines_removed);
     if (next->doc.deleted || collection->field_count == 0) {
         return NG_OK;
     }
@@ -194,8 +202,10 @@ static int txn_doc_take_base(struct store_txn *txn, struct txn_doc *doc)
         return NG_PENDING;
     }
     if (poisoned != 0) {
-        return call_fail(txn->call, store_poisoned_code(poisoned),
-                         "an earlier change of this document could not be stored; try again");
+        int code = store_poisoned_code(poisoned);
+        (void)call_fail(txn->call, code,
+                        "an earlier change of this document could not be stored; try again");
+        return code;
     }
     if (doc->base != NULL) {
         return NG_OK;

@@ -39,7 +39,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--tool|--no-tool|--rate|--expires|--note|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -49,11 +49,11 @@ _notegate() {
         words=""
         ;;
     mcp)
-        options="--agent --space --mode --config --set --listen --data-dir --root --help --version"
+        options="--agent --space --mode --run --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     call)
-        options="--agent --space --mode --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --space --mode --run --json --config --set --listen --data-dir --root --help --version"
         words=""
         [[ $first -eq 1 && $word != -* ]] && words=$(__notegate_tools)
         ;;

@@ -75,6 +75,15 @@ AT(ng_collection, field_size, 32);
 SIZE(ng_collection, 40);
 PAD(ng_collection, flags, 4);
 
+AT(ng_origin, run_id, 0);
+AT(ng_origin, key_id, 16);
+AT(ng_origin, request_id, 32);
+AT(ng_origin, lines_added, 48);
+AT(ng_origin, lines_removed, 56);
+AT(ng_origin, has_lines, 64);
+SIZE(ng_origin, 72);
+PAD(ng_origin, has_lines, 7);
+
 AT(ng_doc, size, 0);
 AT(ng_doc, key, 8);
 AT(ng_doc, revision, 56);
@@ -94,6 +103,10 @@ AT(ng_doc, snippet, 192);
 SIZE(ng_doc, 208);
 AT(ng_doc, exact, 208);
 SIZE(ng_doc, 216);
+AT(ng_doc, origin, 216);
+AT(ng_doc, tool, 288);
+AT(ng_doc, event_data, 304);
+SIZE(ng_doc, 320);
 PAD(ng_doc, deleted, 7);
 
 AT(ng_term, field, 0);
@@ -154,6 +167,8 @@ AT(ng_event, tool, 96);
 AT(ng_event, action, 112);
 AT(ng_event, data, 128);
 SIZE(ng_event, 144);
+AT(ng_event, origin, 144);
+SIZE(ng_event, 216);
 
 /* ---- files.h ---- */
 
@@ -255,6 +270,10 @@ AT(ng_caller, rights, 120);
 SIZE(ng_caller, 128);
 AT(ng_caller, session, 128);
 SIZE(ng_caller, 144);
+AT(ng_caller, run_id, 144);
+AT(ng_caller, key_id, 160);
+AT(ng_caller, client, 176);
+SIZE(ng_caller, 192);
 PAD(ng_caller, space_named, 3);
 PAD(ng_caller, mode, 4);
 PAD(ng_caller, all_spaces, 7);
@@ -566,6 +585,9 @@ AT(ng_put, ticket, 288);
 AT(ng_put, base_ticket, 296);
 SIZE(ng_put, 304);
 PAD(ng_put, no_history, 5);
+AT(ng_put, origin, 304);
+AT(ng_put, gateway, 376);
+SIZE(ng_put, 392);
 
 AT(ng_answer, size, 0);
 AT(ng_answer, scope, 8);

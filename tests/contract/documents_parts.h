@@ -31,6 +31,10 @@ static inline bool documents_slow(const struct fixture *fixture)
            (fixture->docs->flags & NG_DOCUMENTS_SHARED) != 0;
 }
 
+/* Adds " run R key K request Q +A -B", without what is not known. */
+void documents_log_origin(struct buf *log, const struct ng_origin *origin);
+
+int documents_origin_contract(void);
 int documents_query_contract(void);
 int documents_upkeep_contract(void);
 int documents_shared_contract(void);

@@ -337,6 +337,7 @@ static void log_record(struct buf *log, const struct ng_record *record)
         buf_add_str(log, doc->text);
         buf_add_str(log, doc->author);
         buf_add_str(log, doc->action);
+        documents_log_origin(log, &doc->origin);
     } else if (record->kind == NG_RECORD_EVENT) {
         const struct ng_event *event = record->event;
         buf_printf(log, "E %llu %llu %lld ", (unsigned long long)event->seq,
@@ -345,6 +346,7 @@ static void log_record(struct buf *log, const struct ng_record *record)
         buf_add_str(log, event->tool);
         buf_add_str(log, event->agent);
         buf_add_str(log, event->action);
+        documents_log_origin(log, &event->origin);
     } else if (record->kind == NG_RECORD_ANSWER) {
         buf_add_c(log, "A ");
         buf_add_str(log, record->answer->scope);

@@ -8,7 +8,7 @@
 #include "core/base/buf.h"
 #include "core/base/str.h"
 
-/* SEARCH_HITS_MAX of backends/sqlite/search.c */
+/* SEARCH_HITS_MAX of backends/sqlite/store/search.c */
 #define LOOKED_AT 5000
 #define BATCH 50
 

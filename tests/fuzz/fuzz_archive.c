@@ -13,7 +13,6 @@
 #define ARCHIVE_BYTES_MAX ((size_t)1024 * 1024)
 #define ERROR_BYTES_MAX 65536
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool holds)
@@ -86,7 +85,6 @@ static int take_file(void *user, const struct packed_file *file, struct buf *err
     return NG_OK;
 }
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf archive;

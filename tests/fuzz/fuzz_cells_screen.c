@@ -12,7 +12,6 @@
 /* Up to here no row can be longer than SCREEN_COLUMNS, and no limit is reached. */
 #define SMALL 250
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(bool holds)
@@ -65,7 +64,6 @@ static void check_settle(struct ng_str text, size_t at, struct nb_text *shown)
     nb_text_done(&parts);
 }
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2) {

@@ -8,7 +8,7 @@
  * still kept, or nowhere.
  */
 #include "api/http/http_server.h"
-#include "api/rest/rest_events.c"
+#include "api/rest/rest_events.c" /* NOLINT(bugprone-suspicious-include) */
 #include "api/serve/mcp_methods.h"
 #include "api/serve/routes.h"
 #include "api/session/mcp_stream.h"
@@ -174,8 +174,8 @@ static void try_events(struct ng_str query_text, struct ng_str last_event_id)
                                  &fault) == NG_OK;
     }
     if (good && parse_query(&request, &query) == NG_OK) {
-        must(query.collection_count <= EVENTS_NAMES_MAX &&
-             query.tool_count <= EVENTS_NAMES_MAX);
+        must(query.counts[FILTER_COLLECTION] <= EVENTS_NAMES_MAX &&
+             query.counts[FILTER_TOOL] <= EVENTS_NAMES_MAX);
         try_stream(&request, &query);
     } else if (good) {
         must(request.reply.status >= 400 && request.reply.body.len > 0);

@@ -11,7 +11,6 @@
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define INPUT_BYTES_MAX 2048 /* longer ones only find that exponential schemas are slow */
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool holds)
@@ -62,7 +61,6 @@ static void check(const struct schema *schema, struct ng_str text)
     arena_done(&arena);
 }
 
-/* NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char error[300];

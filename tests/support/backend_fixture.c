@@ -221,6 +221,20 @@ static size_t fields_of(const struct change *change, struct ng_field_value *ret)
     return count;
 }
 
+/* As fixture_commit() makes it where a change has none. */
+static struct ng_origin origin_of(const struct change *change)
+{
+    static const char *const runs[] = {"run-a", "run-b", "run-c"};
+    return (struct ng_origin){
+        .run_id = ng_str_of(runs[change->base % NG_COUNT(runs)]),
+        .key_id = ng_str_of("key-1"),
+        .request_id = ng_str_of("request"),
+        .lines_added = change->base + 1,
+        .lines_removed = change->base,
+        .has_lines = true,
+    };
+}
+
 static void put_of(const struct change *change, struct ng_field_value *fields,
                    struct ng_put *ret)
 {
@@ -257,6 +271,8 @@ static void put_of(const struct change *change, struct ng_field_value *fields,
     if (change->data != NULL) {
         ret->event_data = ng_str_of(change->data);
     }
+    ret->origin = change->origin != NULL ? *change->origin : origin_of(change);
+    ret->gateway = ng_str_of("0123456789abcdef");
 }
 
 int fixture_commit(struct fixture *fixture, struct change *changes, size_t count,

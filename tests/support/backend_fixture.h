@@ -68,8 +68,10 @@ struct change {
     const char *agent;  /* NULL: tester */
     const char *action; /* NULL: what it does */
     const char *data;   /* of the event, or NULL */
-    int64_t time_ms;    /* 0: now */
-    uint64_t seq;       /* out */
+    /* NULL: a run, a key, a request and lines, the run another one with each revision. */
+    const struct ng_origin *origin;
+    int64_t time_ms; /* 0: now */
+    uint64_t seq;    /* out */
 };
 
 /* Commits and waits. error: NULL or 512 bytes. */

@@ -255,6 +255,10 @@ uint64_t outbox_add(bson_t *outbox, uint32_t at, const struct ng_put *put,
              put->deleted, put->quiet, (uint64_t)put->text.len, put->agent, put->tool,
              put->action);
     put_hash(&entry, "hash", hash);
+    origin_append(&entry, &put->origin);
+    if (put->gateway.len > 0) {
+        put_str(&entry, "gateway", put->gateway);
+    }
     if (put->event_data.data != NULL) {
         put_str(&entry, "data", put->event_data);
     }
@@ -273,6 +277,7 @@ bson_t *event_bson(const struct ng_event *event, struct ng_str ref, struct ng_st
     if (event->data.data != NULL) {
         put_str(doc, "data", event->data);
     }
+    origin_append(doc, &event->origin);
     return doc;
 }
 

@@ -104,6 +104,9 @@ uint64_t outbox_add(bson_t *outbox, uint32_t at, const struct ng_put *put,
 bson_t *event_bson(const struct ng_event *event, struct ng_str ref, struct ng_str document);
 bson_t *version_bson(const char *collection, struct ng_str document, struct ng_str ref,
                      uint64_t seq, uint64_t created_seq, const bson_t *entry);
+/* origin.c: of an outbox entry, a version or an event. origin_of() points into it. */
+void origin_append(bson_t *to, const struct ng_origin *origin);
+struct ng_origin origin_of(const bson_t *from);
 /* A row for a stored document. Points into the document and into json. */
 int body_row(const struct db_collection *collection, const bson_t *doc, bool with_text,
              struct bytes *json, struct ng_doc *ret);

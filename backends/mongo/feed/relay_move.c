@@ -290,7 +290,8 @@ static bson_t *event_doc(const struct entry *entry)
                              .agent = member_str(entry->doc, "agent"),
                              .tool = member_str(entry->doc, "tool"),
                              .action = member_str(entry->doc, "action"),
-                             .data = member_str(entry->doc, "data")};
+                             .data = member_str(entry->doc, "data"),
+                             .origin = origin_of(entry->doc)};
     bson_t *doc = event_bson(&event, bytes_str(&entry->ref), member_str(main, "_id"));
     bson_add(doc, "quiet:b, batch:s", member_bool(entry->doc, "quiet"),
              member_str(entry->doc, "batch"));

@@ -216,15 +216,47 @@ int read_confirm(void *self, struct ng_call *call, const struct ng_key *key, ng_
 
 /* ---- history ---- */
 
-/* The newest revision as shown in the history of a collection that keeps no versions. */
+/* The row of the newest revision with what only its version has. */
+struct newest_row {
+    const bson_t *version; /* NULL: the collection keeps none */
+    ng_row_fn *row;
+    void *user;
+};
+
+static int newest_row_show(void *user, const struct ng_doc *row)
+{
+    const struct newest_row *newest = user;
+    struct ng_doc shown = *row;
+    if (newest->version != NULL) {
+        version_origin(newest->version, &shown);
+    }
+    return newest->row(newest->user, &shown);
+}
+
+/* The newest revision: its content is in the document, its origin in its version. */
 static int history_newest(struct history *history, uint32_t *left)
 {
+    const struct target *target = history->target;
+    uint64_t revision = member_u64(target->doc, REVISION);
+    struct ng_range range = {
+        .size = sizeof(range), .from = revision, .to = revision, .limit = 1};
+    struct docs found = {.count = 0};
+    struct fault fault;
     if (*left == 0 || history->stop) {
         return NG_OK;
     }
     (*left)--;
-    int rc = report_newest(history->call, history->target, history->with_body, history->row,
-                           history->user);
+    int rc = versions_each(history->db, target->collection->name, bytes_str(&target->name),
+                           target->doc, &range, docs_keep, &found, &fault);
+    rc = int_min(rc, found.rc);
+    if (rc != NG_OK) {
+        rc = fail_version(history->call, rc, &fault);
+    } else {
+        struct newest_row newest = {found.count > 0 ? found.list[0] : NULL, history->row,
+                                    history->user};
+        rc = report_newest(history->call, target, history->with_body, newest_row_show, &newest);
+    }
+    docs_done(&found);
     history->stop = rc > 0;
     return int_min(rc, NG_OK);
 }
@@ -306,6 +338,7 @@ void event_row(const bson_t *from, struct ng_event *ret)
     ret->tool = member_str(from, "tool");
     ret->action = member_str(from, "action");
     ret->data = member_str(from, "data");
+    ret->origin = origin_of(from);
 }
 
 /* A mongos does not tell of an election in the shard that has the events. */

@@ -28,6 +28,8 @@ int version_load(struct mongo *db, const char *collection, struct ng_str name,
 /* Stores the version whole, as the one before it is removed. */
 int version_make_whole(struct mongo *db, const char *collection, struct ng_str name,
                        uint64_t revision, struct fault *fault);
+/* Adds the origin of a version, its tool and the data of its event. Points into it. */
+void version_origin(const bson_t *version, struct ng_doc *ret);
 void version_row(const bson_t *version, const struct ng_key *key, struct ng_doc *ret);
 
 /* ---- adopt.c ---- */

@@ -41,6 +41,13 @@ void state_done(struct state *state)
     state->revision = 0;
 }
 
+void version_origin(const bson_t *version, struct ng_doc *ret)
+{
+    ret->tool = member_str(version, "tool");
+    ret->event_data = member_str(version, "data");
+    ret->origin = origin_of(version);
+}
+
 void version_row(const bson_t *version, const struct ng_key *key, struct ng_doc *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -55,6 +62,7 @@ void version_row(const bson_t *version, const struct ng_key *key, struct ng_doc 
     ret->updated_ms = member_i64(version, "time");
     ret->author = member_str(version, "agent");
     ret->action = member_str(version, "action");
+    version_origin(version, ret);
 }
 
 /* ---- the versions of one document, from both places ---- */

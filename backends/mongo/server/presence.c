@@ -2,12 +2,13 @@
 /*
  * presence.c - which gateways are at work, and the sessions of their transactions.
  *
- * A gateway that dies in a transaction leaves its documents locked until the server ends the
- * transaction by itself (transactionLifetimeLimitSeconds, a minute). So each gateway lists its
- * sessions beside a heartbeat, and the others end the sessions of one whose heartbeat stands
- * still by their own clocks. A gateway that was only slow runs its
- * transactions again. By the same heartbeats the relay sees whether the owner of its lease is
- * there, and all see whether a restore is complete.
+ * A gateway that dies in a transaction, or loses its line in one, leaves the documents locked
+ * until the server ends the transaction by itself (transactionLifetimeLimitSeconds, a minute).
+ * So a gateway ends such sessions of its own with the next heartbeat. And each gateway lists
+ * its sessions beside a heartbeat: the others end the sessions of one whose heartbeat stands
+ * still by their own clocks. A gateway that was only slow runs its transactions again. By the
+ * same heartbeats the relay sees whether the owner of its lease is there, and all see whether a
+ * restore is complete.
  */
 #include "server.h"
 
@@ -57,6 +58,46 @@ bool presence_note(struct session *session, struct fault *fault)
     }
     lock_release(&presence->lock);
     return good;
+}
+
+/* The server ends the transactions of sessions beyond the limit by itself. */
+void presence_lost(struct session *session)
+{
+    struct presence *presence = &session->db->presence;
+    struct ng_str id = member_str(mongoc_client_session_get_lsid(session->session), "id");
+    lock_take(&presence->lock);
+    if (id.len == SESSION_ID_BYTES && presence->lost_count < SESSIONS_MAX) {
+        memcpy(presence->lost[presence->lost_count++], id.data, SESSION_ID_BYTES);
+    }
+    lock_release(&presence->lock);
+}
+
+/* Ends the lost sessions of this gateway. They stay in the list until the server confirms. */
+static void end_lost(struct mongo *db)
+{
+    struct presence *presence = &db->presence;
+    struct fault fault;
+    bson_t list = BSON_INITIALIZER;
+    lock_take(&presence->lock);
+    size_t count = presence->lost_count;
+    for (size_t i = 0; i < count; i++) {
+        char digits[16];
+        const char *key = NULL;
+        bson_t lsid;
+        (void)bson_uint32_to_string((uint32_t)i, &key, digits, sizeof(digits));
+        BSON_APPEND_DOCUMENT_BEGIN(&list, key, &lsid);
+        BSON_APPEND_BINARY(&lsid, "id", BSON_SUBTYPE_UUID, presence->lost[i], SESSION_ID_BYTES);
+        (void)bson_append_document_end(&list, &lsid);
+    }
+    lock_release(&presence->lock);
+    if (count > 0 &&
+        op_command(db, NULL, "admin", bson_of("killSessions:A", &list), NULL, &fault)) {
+        lock_take(&presence->lock);
+        presence->lost_count -= count;
+        memmove(presence->lost, presence->lost[count], presence->lost_count * SESSION_ID_BYTES);
+        lock_release(&presence->lock);
+    }
+    bson_destroy(&list);
 }
 
 /* Of a gateway that was taken for gone the others have removed the list: its sessions are
@@ -184,6 +225,7 @@ static void *presence_main(void *user)
     struct fault fault;
     do {
         struct walk walk = {.db = db, .collection = OWN_META, .each = look, .user = db};
+        end_lost(db);
         if (beat(db) && restore_look(db, NULL, &fault)) {
             walk.filter = bson_of("_id:{$gte:t, $lt:t}", PRESENCE_PREFIX, PRESENCE_END);
             (void)walk_documents(&walk, &fault);
@@ -203,6 +245,7 @@ void presence_close(struct mongo *db)
     struct fault fault;
     if (db->presence.started) {
         (void)pthread_join(db->presence.thread, NULL);
+        end_lost(db);
         (void)op_delete(db, NULL, OWN_META, self(db), false, NULL, &fault);
     }
 }

@@ -89,9 +89,12 @@ struct seen_gateway {
 };
 
 struct presence {
-    struct lock lock; /* of ids, noted and seen */
+    struct lock lock; /* of ids, noted, lost, lost_count and seen */
     unsigned char ids[SESSIONS_MAX][SESSION_ID_BYTES];
     size_t noted; /* ids that were listed: the last SESSIONS_MAX of them are known */
+    /* Sessions whose transaction the server may not know to be over. */
+    unsigned char lost[SESSIONS_MAX][SESSION_ID_BYTES];
+    size_t lost_count;
     struct seen_gateway seen[GATEWAYS_MAX];
     atomic_bool listed; /* the others see its heartbeat */
     pthread_t thread;
@@ -323,6 +326,8 @@ void presence_close(struct mongo *db);
 unsigned presence_still(struct mongo *db, struct ng_str gateway);
 /* Lists the session of a transaction with those of this gateway, before its first use. */
 bool presence_note(struct session *session, struct fault *fault);
+/* The line of a transaction broke: the next heartbeat ends its session. */
+void presence_lost(struct session *session);
 /* The mark of a restore in OWN_META. */
 bson_t *restore_mark(void);
 /* Looks for the mark. false: a fault. */

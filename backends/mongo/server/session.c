@@ -68,7 +68,15 @@ bool session_begin(struct mongo *db, enum session_kind kind, struct session *ret
 void session_end(struct session *session)
 {
     if (session->session != NULL) {
-        mongoc_client_session_destroy(session->session); /* aborts an open transaction */
+        if (mongoc_client_session_in_transaction(session->session)) {
+            (void)mongoc_client_session_abort_transaction(session->session, NULL);
+        }
+        /* The driver does not say whether an abort arrived. */
+        if (session->kind == SESSION_TXN &&
+            (mongoc_client_session_get_dirty(session->session) || conn_is_down(session->db))) {
+            presence_lost(session);
+        }
+        mongoc_client_session_destroy(session->session);
     }
     conn_release(session->db, session->client);
     session->session = NULL;

@@ -131,6 +131,27 @@ int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uin
     return fault_end(call, rc, &fault, "reading the events about a document");
 }
 
+/* The versions of these events have the same data. */
+static int purge_version_data(struct mongo *db, const bson_t *seqs, struct fault *fault)
+{
+    struct docs events = {0};
+    bson_t refs = BSON_INITIALIZER;
+    (void)op_find(db, NULL, OWN_EVENTS, bson_of("_id:{$in:A}", seqs),
+                  bson_of("projection:{ref:1}"), docs_keep, &events, fault);
+    for (size_t i = 0; i < events.count; i++) {
+        bson_item(&refs, (uint32_t)i, member_str(events.list[i], "ref"));
+    }
+    int rc = int_min(fault->rc, events.rc);
+    if (rc == NG_OK) {
+        (void)op_update_all(db, OWN_VERSIONS, bson_of("_id:{$in:A}", &refs),
+                            bson_of("$unset:{data:E}"), fault);
+        rc = fault->rc;
+    }
+    docs_done(&events);
+    bson_destroy(&refs);
+    return rc;
+}
+
 int purge_data(void *self, struct ng_call *call, const uint64_t *seqs, size_t count)
 {
     struct fault fault = {0};
@@ -141,10 +162,14 @@ int purge_data(void *self, struct ng_call *call, const uint64_t *seqs, size_t co
         (void)bson_uint32_to_string((uint32_t)i, &name, index, sizeof(index));
         put_u64(&list, name, seqs[i]);
     }
-    (void)op_update_all(self, OWN_EVENTS, bson_of("_id:{$in:A}", &list),
-                        bson_of("$unset:{data:E}"), &fault);
+    int rc = purge_version_data(self, &list, &fault);
+    if (rc == NG_OK) {
+        (void)op_update_all(self, OWN_EVENTS, bson_of("_id:{$in:A}", &list),
+                            bson_of("$unset:{data:E}"), &fault);
+        rc = fault.rc;
+    }
     bson_destroy(&list);
-    return fault_end(call, fault.rc, &fault, "removing the data of events");
+    return fault_end(call, rc, &fault, "removing the data of events");
 }
 
 /* Nothing to do: the files belong to the server. */

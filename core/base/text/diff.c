@@ -10,16 +10,14 @@
  */
 #include "diff.h"
 
+#include "core/base/arena.h"
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Budget of one comparison: about a second on a slow machine. */
-#define DIFF_STEPS_MAX ((int64_t)100 * 1000 * 1000)
-/* Limit of lines to compare, in both texts, without their common beginning and end. */
-#define DIFF_LINES_MAX ((size_t)1 << 20)
 /* Equal lines around a change in a unified diff. */
 #define DIFF_CONTEXT 3
 
@@ -28,6 +26,7 @@ struct diff_line {
     const char *data;
     size_t len;
     uint32_t number; /* 0: free */
+    uint32_t hash;   /* the upper half: lines in one slot are rarely compared by their bytes */
 };
 
 struct diff_work {
@@ -35,7 +34,7 @@ struct diff_work {
     const uint32_t *a, *b; /* line numbers: equal lines have equal numbers */
     int64_t *forward, *backward;
     int64_t middle; /* index of diagonal 0 in both arrays */
-    int64_t steps;
+    int64_t *steps; /* left */
 };
 
 /* ---- lines ---- */
@@ -58,7 +57,7 @@ static size_t count_lines(struct ng_str text)
 
 static size_t *line_starts(struct ng_str text, size_t count)
 {
-    size_t *starts = malloc((count + 1) * sizeof(*starts));
+    size_t *starts = alloc_bytes((count + 1) * sizeof(*starts));
     size_t at = 0;
     for (size_t i = 0; starts != NULL && i < count; i++) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
@@ -81,36 +80,24 @@ static struct ng_str line_of(struct ng_str text, const size_t *starts, size_t in
     return line;
 }
 
-static bool same_line(struct ng_str a, struct ng_str b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
-static uint64_t hash_line(struct ng_str line)
-{
-    uint64_t hash = 14695981039346656037U;
-    for (size_t i = 0; i < line.len; i++) {
-        hash = (hash ^ (unsigned char)line.data[i]) * 1099511628211U;
-    }
-    return hash ^ (hash >> 29);
-}
-
 /* Numbers the lines `from` to `to`: equal lines get equal numbers. */
 static void number_lines(struct ng_str text, const size_t *starts, size_t from, size_t to,
                          struct diff_line *table, size_t mask, uint32_t *last, uint32_t *ret)
 {
     for (size_t i = from; i < to; i++) {
         struct ng_str line = line_of(text, starts, i);
-        size_t slot = (size_t)hash_line(line) & mask;
+        uint64_t hash = str_hash(line);
+        uint32_t upper = (uint32_t)(hash >> 32);
+        size_t slot = (size_t)hash & mask;
         while (table[slot].number != 0) {
             struct ng_str there = {table[slot].data, table[slot].len};
-            if (same_line(there, line)) {
+            if (table[slot].hash == upper && str_equal(there, line)) {
                 break;
             }
             slot = (slot + 1) & mask;
         }
         if (table[slot].number == 0) {
-            table[slot] = (struct diff_line){line.data, line.len, ++*last};
+            table[slot] = (struct diff_line){line.data, line.len, ++*last, upper};
         }
         ret[i - from] = table[slot].number;
     }
@@ -150,7 +137,7 @@ static bool walk_forward(struct diff_work *work, const struct stretch *s, int64_
             x++;
             y++;
         }
-        work->steps += x - from + 1;
+        *work->steps -= x - from + 1;
         v[k] = x;
         int64_t across = delta - k;
         if ((delta & 1) != 0 && across >= -(d - 1) && across <= d - 1 &&
@@ -185,7 +172,7 @@ static bool walk_backward(struct diff_work *work, const struct stretch *s, int64
             x++;
             y++;
         }
-        work->steps += x - from + 1;
+        *work->steps -= x - from + 1;
         v[k] = x;
         int64_t across = delta - k;
         if ((delta & 1) == 0 && across >= -d && across <= d && x + front[across] >= n &&
@@ -205,7 +192,7 @@ static bool find_middle(struct diff_work *work, const struct stretch *s, int64_t
     int64_t most = (s->a_end - s->a + s->b_end - s->b + 1) / 2;
     work->forward[work->middle + 1] = 0;
     work->backward[work->middle + 1] = 0;
-    for (int64_t d = 0; d <= most && work->steps < DIFF_STEPS_MAX; d++) {
+    for (int64_t d = 0; d <= most && *work->steps > 0; d++) {
         if (walk_forward(work, s, d, ret_x, ret_y) || walk_backward(work, s, d, ret_x, ret_y)) {
             return true;
         }
@@ -240,6 +227,7 @@ static void compare(struct diff_work *work, struct stretch s, size_t base)
         halved = false;
     }
     if (!halved) {
+        work->diff->coarse |= both && *work->steps <= 0;
         mark(work->diff->gone, base + (size_t)s.a, base + (size_t)s.a_end);
         mark(work->diff->come, base + (size_t)s.b, base + (size_t)s.b_end);
         return;
@@ -262,13 +250,14 @@ static size_t table_size(size_t lines)
 }
 
 /* Compares `old` lines from `base` on with `new` lines. */
-static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new)
+static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new,
+                       int64_t *inout_steps)
 {
     size_t size = table_size(old + new);
     size_t ways = 2 * (old + new) + 4;
-    struct diff_line *table = calloc(size, sizeof(*table));
-    uint32_t *numbers = malloc((old + new + 1) * sizeof(*numbers));
-    int64_t *room = malloc(2 * ways * sizeof(*room));
+    struct diff_line *table = alloc_zeroed(size, sizeof(*table));
+    uint32_t *numbers = alloc_bytes((old + new + 1) * sizeof(*numbers));
+    int64_t *room = alloc_bytes(2 * ways * sizeof(*room));
     int rc = NG_OK;
     if (table == NULL || numbers == NULL || room == NULL) {
         rc = NG_EINTERNAL;
@@ -283,7 +272,9 @@ static int diff_middle(struct diff *diff, size_t base, size_t old, size_t new)
             .forward = room,
             .backward = room + ways,
             .middle = (int64_t)(old + new) + 1,
+            .steps = inout_steps,
         };
+        *inout_steps -= (int64_t)(old + new);
         memset(room, 0, 2 * ways * sizeof(*room));
         number_lines(diff->old, diff->old_at, base, base + old, table, size - 1, &last,
                      numbers);
@@ -308,13 +299,20 @@ static uint64_t count_marks(const unsigned char *flags, size_t count)
 
 int diff_lines(struct ng_str old, struct ng_str new, struct diff *ret)
 {
+    int64_t steps = DIFF_STEPS_MAX;
+    return diff_lines_within(old, new, &steps, ret);
+}
+
+int diff_lines_within(struct ng_str old, struct ng_str new, int64_t *inout_steps,
+                      struct diff *ret)
+{
     *ret = (struct diff){.old = old, .new = new};
     ret->old_count = count_lines(old);
     ret->new_count = count_lines(new);
     ret->old_at = line_starts(old, ret->old_count);
     ret->new_at = line_starts(new, ret->new_count);
-    ret->gone = calloc(ret->old_count + 1, 1);
-    ret->come = calloc(ret->new_count + 1, 1);
+    ret->gone = alloc_zeroed(ret->old_count + 1, 1);
+    ret->come = alloc_zeroed(ret->new_count + 1, 1);
     if (ret->old_at == NULL || ret->new_at == NULL || ret->gone == NULL || ret->come == NULL) {
         return NG_EINTERNAL;
     }
@@ -322,20 +320,21 @@ int diff_lines(struct ng_str old, struct ng_str new, struct diff *ret)
     size_t head = 0;
     size_t tail = 0;
     while (head < least &&
-           same_line(line_of(old, ret->old_at, head), line_of(new, ret->new_at, head))) {
+           str_equal(line_of(old, ret->old_at, head), line_of(new, ret->new_at, head))) {
         head++;
     }
     while (tail < least - head &&
-           same_line(line_of(old, ret->old_at, ret->old_count - 1 - tail),
+           str_equal(line_of(old, ret->old_at, ret->old_count - 1 - tail),
                      line_of(new, ret->new_at, ret->new_count - 1 - tail))) {
         tail++;
     }
     size_t a = ret->old_count - head - tail;
     size_t b = ret->new_count - head - tail;
     int rc = NG_OK;
-    if (a > 0 && b > 0 && a + b <= DIFF_LINES_MAX) {
-        rc = diff_middle(ret, head, a, b);
+    if (a > 0 && b > 0 && a + b <= DIFF_LINES_MAX && *inout_steps > 0) {
+        rc = diff_middle(ret, head, a, b, inout_steps);
     } else {
+        ret->coarse = a > 0 && b > 0;
         mark(ret->gone, head, head + a);
         mark(ret->come, head, head + b);
     }

@@ -11,11 +11,22 @@ struct diff {
     size_t old_count, new_count; /* lines */
     unsigned char *gone, *come;  /* 1: a line of old that is removed, of new that is added */
     uint64_t removed, added;     /* their numbers */
+    bool coarse;                 /* equal lines may be among them, see diff_lines_within() */
 };
+
+/* Steps of one comparison: about a second on a slow machine. */
+#define DIFF_STEPS_MAX ((int64_t)100 * 1000 * 1000)
+/* Lines to compare, of both texts together, without their common beginning and end. */
+#define DIFF_LINES_MAX ((size_t)1 << 20)
 
 /* Compares. Differences that are too expensive to find exactly (see diff.c) become
  * replacements. NG_OK or NG_EINTERNAL (out of memory). diff_done() in any case. */
 int diff_lines(struct ng_str old, struct ng_str new, struct diff *ret);
+/* The same with the steps that are left to the caller, for several comparisons together. At 0
+ * the lines between the common beginning and end that are not yet compared become one
+ * replacement: a correct difference, only longer. */
+int diff_lines_within(struct ng_str old, struct ng_str new, int64_t *inout_steps,
+                      struct diff *ret);
 void diff_done(struct diff *diff);
 
 /* Passes the pieces of the unified diff, with three lines of context, to `piece` in order; none

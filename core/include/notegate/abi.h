@@ -28,7 +28,9 @@
  * ng_resources; find of ng_host; memories of ng_recall; answer_room of ng_host;
  * session of ng_caller; reply_meta, undo and purge of ng_host; only_deleted of ng_query;
  * NG_DOCUMENTS_ONLY_DELETED; purge, purge_events,
- * purge_data and purge_sweep of ng_documents.
+ * purge_data and purge_sweep of ng_documents; run_id, key_id and client of ng_caller;
+ * ng_origin, and origin of ng_doc, ng_event and ng_put; tool and event_data of ng_doc; gateway
+ * of ng_put.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

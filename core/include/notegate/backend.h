@@ -73,6 +73,8 @@ struct ng_put {
      * ticket that is no longer queued (its done() has returned) has succeeded: the core does
      * not queue puts on a failed one. */
     uint64_t base_ticket;
+    struct ng_origin origin;
+    struct ng_str gateway; /* id of the gateway that makes the change; absent in an import */
 };
 
 /* The answer of a call with an idempotency key, stored in the same commit. Read by its size. */

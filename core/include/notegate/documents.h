@@ -79,6 +79,17 @@ struct ng_collection {
     size_t field_size; /* sizeof(struct ng_field); required if there are fields */
 };
 
+/* The origin of a change, besides its agent and tool, and its size. Changes of earlier
+ * versions have none of it. Never grows. */
+struct ng_origin {
+    /* Of the call that made the change, as in struct ng_caller; each may be absent. */
+    struct ng_str run_id, key_id, request_id;
+    /* Lines of the stretch of the text that the change replaced, after and before: at least as
+     * many as differ. */
+    uint64_t lines_added, lines_removed;
+    bool has_lines; /* these were recorded */
+};
+
 /* One revision of a document. Its pointers are borrowed: for the call (host->get) or for the
  * row callback. revision 0: the document does not exist and never did. Read by its size. */
 struct ng_doc {
@@ -102,6 +113,10 @@ struct ng_doc {
     struct ng_str snippet; /* search rows: the hit in context, else {NULL, 0} */
     size_t exact;          /* search rows: words of the search that match as they are, not by
                             * their stems; 0 from backends built without this member */
+    /* Of the event of this revision: in rows of host->history; absent in others. */
+    struct ng_origin origin;
+    struct ng_str tool;
+    struct ng_str event_data;
 };
 
 /* Return 0 to continue, any other value to stop; the calling function then returns NG_OK. */
@@ -193,6 +208,7 @@ struct ng_event {
     struct ng_str tool;
     struct ng_str action;
     struct ng_str data; /* JSON object of the plugin (host->draft_event), or {NULL, 0} */
+    struct ng_origin origin;
 };
 
 typedef int ng_event_fn(void *user, const struct ng_event *event);

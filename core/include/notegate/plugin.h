@@ -61,6 +61,12 @@ struct ng_caller {
     bool run;
     uint64_t rights;       /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
     struct ng_str session; /* names the MCP session; {NULL, 0}: none; newer, as rights */
+    /* The run: a label, [A-Za-z0-9._:-]{1,64}, of the calls that are one piece of work. Given
+     * by the client, else of its trace or MCP session; rights do not go by it. {NULL, 0}: none;
+     * newer, as the next two. */
+    struct ng_str run_id;
+    struct ng_str key_id; /* of the key that the caller came with; {NULL, 0}: none */
+    struct ng_str client; /* the program, as it names itself; {NULL, 0}: it does not */
 };
 
 /* ---- a call ---- */

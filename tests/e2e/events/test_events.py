@@ -13,7 +13,8 @@ from preload_support import fast  # noqa: F401 (a fixture)
 from sse_support import Stream
 from tls_support import authority  # noqa: F401 (a fixture)
 
-MEMBERS = {"seq", "time", "agent", "space", "tool", "action", "collection", "id", "revision"}
+MEMBERS = {"seq", "time", "agent", "space", "tool", "action", "collection", "id", "revision", "request_id", "added",
+           "removed"}
 
 
 def edit(gateway, **arguments):
@@ -61,8 +62,25 @@ def test_an_event_tells_who_changed_what(start):
         stamp = datetime.datetime.fromisoformat(body["time"].replace("Z", "+00:00"))
         assert abs(stamp - before) < datetime.timedelta(hours=1)
         del body["seq"], body["time"]
+        assert re.fullmatch(r"[0-9a-zA-Z-]+", body.pop("request_id"))
         assert body == {"agent": "ada", "space": "shared", "tool": "notebook", "action": "created",
-                        "collection": "notebooks", "id": "plan", "revision": revision}
+                        "collection": "notebooks", "id": "plan", "revision": revision, "added": 2, "removed": 0}
+
+
+def test_an_event_counts_the_lines_of_its_change(start):
+    """Those of the stretch that was replaced; whole lines that are put in or taken out count as they are."""
+    gateway = start()
+    steps = [({"mode": "create", "newStr": "- a\n- b\n- c\n"}, (4, 0)),
+             ({"mode": "write", "newStr": "- d\n"}, (1, 0)),
+             ({"mode": "write", "oldStr": "- b\n", "newStr": ""}, (0, 1)),
+             ({"mode": "write", "oldStr": "- a\n", "newStr": "- a\n- x\n"}, (1, 0)),
+             ({"mode": "write", "oldStr": "- c", "newStr": "- C"}, (1, 1)),
+             ({"mode": "clear"}, (0, 5))]
+    with stream(gateway) as reader:
+        for arguments, counts in steps:
+            assert gateway.call("notebook", {"name": "n", **arguments}).status_code == 200
+            body = reader.next().json()
+            assert (body["added"], body["removed"]) == counts, arguments
 
 
 def test_each_kind_of_change_is_one_event(start):
@@ -154,6 +172,24 @@ def test_unknown_names_are_refused(gateway):
     assert "percent-encoded" in refused(gateway, "?collection=%ff")
     many = ",".join(["notebooks"] * 33)
     assert "too many" in refused(gateway, f"?collection={many}")
+
+
+def test_an_agent_follows_others_and_a_run(start):
+    gateway = start()
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    for agent in ("ada", "bob", "cy"):
+        write(gateway, name=f"of-{agent}", agent=agent, space="shared")
+    with Stream(f"{events_url(gateway)}?since=0&agent=ada,cy") as reader:
+        assert [event.json()["id"] for event in reader.take(2)] == ["of-ada", "of-cy"]
+        write(gateway, name="more", agent="bob", space="shared")
+        write(gateway, name="last", agent="cy", space="shared")
+        assert reader.next().json()["id"] == "last"
+    with stream(gateway, since=0, run=trace[3:35]) as reader:
+        write(gateway, name="of none", agent="ada", space="shared")
+        gateway.call("notebook", {"mode": "create", "name": "of the run", "newStr": "x"},
+                     {"X-Notegate-Agent": "ada", "X-Notegate-Space": "shared", "traceparent": trace})
+        event = reader.next().json()
+        assert (event["id"], event["run"]) == ("of the run", trace[3:35])
 
 
 def test_other_methods(gateway):

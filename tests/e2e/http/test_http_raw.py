@@ -200,7 +200,8 @@ def test_long_things(gateway):
 
 
 @pytest.mark.parametrize("name", ["Content-Type", "Authorization", "Idempotency-Key", "Origin",
-                                  "X-Notegate-Agent", "X-Notegate-Space", "X-Notegate-Mode"])
+                                  "X-Notegate-Agent", "X-Notegate-Space", "X-Notegate-Mode",
+                                  "X-Notegate-Run"])
 def test_doubled_headers(gateway, name):
     with gateway.connect() as raw:
         headers = [f"{name}: application/json"] * 2 + ([] if name == "Content-Type" else [TYPE])

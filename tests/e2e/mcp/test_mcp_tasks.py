@@ -60,6 +60,32 @@ def test_the_audit_line_of_a_task_tells_address_and_client(start):
     assert [(entry["tool"], entry["remote"], entry["client"]) for entry in told] == [("k_write", "127.0.0.1", "an editor")]
 
 
+def test_a_task_keeps_the_run_of_the_call_that_made_it(start):
+    """Also when another run resumes it, after a restart."""
+    gateway = start("log.audit=reads", "log.format=json")
+
+    def ask(gateway, run, method, params):
+        body, headers = message(method, params)
+        body["params"]["_meta"] = {**META, "io.notegate/run": run}
+        answer = gateway.client.post("/mcp", json=body, headers=headers)
+        assert answer.headers["X-Notegate-Run"] == run
+        return answer.json()["result"]
+
+    def runs(gateway):
+        return [json.loads(row)["run"] for row in gateway.errors if '"tool":"k_ask"' in row]
+
+    task = ask(gateway, "first", "tools/call", {"name": "k_ask", "arguments": {}})["taskId"]
+    reach(gateway, task, "input_required")
+    assert eventually(lambda: runs(gateway), what="the line of its first part") == ["first"]
+    gateway.process.send_signal(signal.SIGKILL)
+    gateway.process.wait(STOP_SECONDS)
+    again = start("log.audit=reads", "log.format=json")
+    answers = {"first": {"action": "accept", "content": {"name": "x"}}}
+    ask(again, "second", "tasks/update", {"taskId": task, "inputResponses": answers})
+    reach(again, task, "completed")
+    assert eventually(lambda: runs(again), what="the line of its second part") == ["first"]
+
+
 @pytest.mark.parametrize("arguments", [{"space": "team"}, {"space": "team", "count": 1}])
 def test_a_tool_that_asks_in_a_space(start, arguments):
     """The state of its questions is bound to the space that the arguments name."""

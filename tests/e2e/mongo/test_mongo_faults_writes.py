@@ -94,6 +94,24 @@ def test_no_answer(proxy, hasty, cut):
     assert content(hasty, name) == ("start" if cut == "before" else "start\nmore")
 
 
+def test_line_breaks_in_a_transaction(proxy, hasty):
+    """Neither the commit nor the abort of a change arrives: the server keeps its document locked for a minute, unless the gateway ends
+    the session once it is back. MongoDB's manual: transactionLifetimeLimitSeconds."""
+    name, mark = next(names), proxy.mark()
+    made(create(hasty, name))
+    with proxy.fault(("commitTransaction", "abortTransaction"), times=None, cut="before") as fault:
+        answer = append(hasty, name, "lost", f"key-{name}")
+        assert answer.status_code == 504 and MAYBE.search(answer.json()["message"]), answer.text
+    left = {command.transaction[0] for command in fault.met}
+
+    def killed():
+        return {bytes(one["id"]) for command in proxy.since(mark, "killSessions") for one in command.body["killSessions"]}
+
+    eventually(lambda: left <= killed(), SECONDS, "the end of the sessions")
+    made(append(hasty, name))
+    assert content(hasty, name) == "start\nmore"
+
+
 def stepping(_command, _reply=None):
     return error(11602, "operation was interrupted", ["RetryableWriteError"])
 

@@ -2,6 +2,7 @@
 """Sessions of older MCP versions behind a load balancer that knows nothing of them: each request reaches another gateway."""
 
 import contextlib
+import hashlib
 import http.client
 import http.server
 import json
@@ -82,6 +83,10 @@ def test_each_request_elsewhere(team):
         for number in range(3 * len(GATEWAYS)):
             answer = session.post(call("test_simple_text", number=number))
             assert answer.status_code == 200 and answer.json()["id"] == number, answer.text
+            label = hashlib.sha256(session.headers["Mcp-Session-Id"].encode()).hexdigest()[:16]
+            assert answer.headers["X-Notegate-Run"] == f"mcp-{label}", "the same at every gateway"
+            named = session.client.post("/mcp", json=call("test_simple_text"), headers=session.headers | {"X-Notegate-Run": "named"})
+            assert named.headers["X-Notegate-Run"] == "named"
         refused = session.post({"jsonrpc": "2.0", "id": 1, "method": "no/such"})
         assert refused.json()["error"]["code"] == -32601
 

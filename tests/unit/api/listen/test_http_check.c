@@ -329,6 +329,10 @@ static void test_small_values(void **state)
         ng_str_of("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")));
     assert_false(http_traceparent_valid(
         ng_str_of("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")));
+    assert_false(http_traceparent_valid(
+        ng_str_of("00-00000000000000000000000000000000-00f067aa0ba902b7-01")));
+    assert_false(http_traceparent_valid(
+        ng_str_of("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01")));
     assert_true(http_etag_matches(ng_str_of("\"x\", W/\"y\""), ng_str_of("\"y\"")));
     assert_false(http_etag_matches(ng_str_of("\"x\""), ng_str_of("\"y\"")));
     assert_int_equal(http_check_method("POST"), HTTP_POST);

@@ -212,6 +212,8 @@ int background_step(struct ng_call *call, void *user)
     (void)snprintf(probe.space, sizeof(probe.space), "%.*s %.*s", (int)call->caller->agent.len,
                    call->caller->agent.data, (int)call->caller->space.len,
                    call->caller->space.data);
+    (void)snprintf(probe.run, sizeof(probe.run), "%.*s", (int)call->caller->run_id.len,
+                   call->caller->run_id.data);
     pthread_mutex_unlock(&probe.lock);
     probe_add(&probe.steps, 1);
     return NG_OK;

@@ -22,6 +22,7 @@ struct probe {
     unsigned steps;
     unsigned ended;               /* background calls that were over, and well */
     char space[NG_SPACE_MAX + 1]; /* of the background call */
+    char run[CALL_RUN_MAX + 1];   /* the same */
     struct ng_deferred *deferred;
 };
 

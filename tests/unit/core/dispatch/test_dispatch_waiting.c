@@ -218,13 +218,14 @@ static void test_background(void **state)
     struct job job;
     (void)state;
     open_probe(&harness, plain);
-    job_new(&harness, &job, "bob", "d_background", "{}");
+    call_set_run(job_new(&harness, &job, "bob", "d_background", "{}"), ng_str_of("work-7"));
     job_start(&job);
     job_expect(&job, "ok");
     probe_wait(&probe.steps, 1);
     pthread_mutex_lock(&probe.lock);
     assert_string_equal(probe.space,
                         "bob shared"); /* the timeout of the tool, as for the call */
+    assert_string_equal(probe.run, "work-7");
     pthread_mutex_unlock(&probe.lock);
     /* A start() has no spaces of its own. */
     struct call *call = call_new(harness.gateway);
@@ -233,6 +234,7 @@ static void test_background(void **state)
     call_unref(call);
     probe_wait(&probe.steps, 2);
     probe_wait(&probe.ended, 2);
+    assert_string_equal(probe.run, "");
     harness_close(&harness);
 }
 
@@ -244,6 +246,7 @@ static void test_later(void **state)
     open_probe(&harness, plain);
     struct call *call = call_new(harness.gateway);
     assert_non_null(call);
+    call_set_run(call, ng_str_of("later-1"));
     struct ng_later *first = call_host.later(&call->pub);
     struct ng_later *second = call_host.later(&call->pub);
     struct ng_later *third = call_host.later(&call->pub);
@@ -253,6 +256,7 @@ static void test_later(void **state)
     assert_int_equal(call_host.start_later(first, background_step, NULL), NG_OK);
     probe_wait(&probe.steps, 1);
     probe_wait(&probe.ended, 1);
+    assert_string_equal(probe.run, "later-1");
     assert_int_equal(call_host.start_later(second, NULL, NULL), NG_OK);
     assert_int_equal(call_host.start_later(NULL, NULL, NULL), NG_OK);
     atomic_store(&harness.gateway->stopping, true);

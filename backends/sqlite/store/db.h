@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "../shared/bytes.h"
-#include "../shared/content_hash.h"
-#include "../shared/query_check.h"
-#include "../shared/words.h"
+#include "../../shared/bytes.h"
+#include "../../shared/content_hash.h"
+#include "../../shared/query_check.h"
+#include "../../shared/words.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "notegate/backend.h"
@@ -109,8 +109,20 @@ struct db_collection {
 #define DOC_COLUMNS DOC_HEAD ",d.text"
 #define DOC_TABLES "docs d JOIN shelves s ON s.shelf=d.shelf"
 #define LOG_COLUMNS                                                                            \
-    "revision,kind,flags,seq,time_ms,created_seq,created_ms,text_size,agent,action"
-#define LOG_RANGE " FROM log WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0"
+    "l.revision,l.kind,l.flags,l.seq,l.time_ms,l.created_seq,l.created_ms,l.text_size,"        \
+    "l.agent,l.action,l.tool,l.data," TRAIL_COLUMNS
+#define LOG_TABLES " FROM log l" TRAIL_TABLES
+#define LOG_RANGE " WHERE l.doc=?1 AND l.revision>=?2 AND l.revision<=?3 AND l.kind>0"
+/* The origin of a row of `log`. */
+#define TRAIL_COLUMNS "o.run,o.key,t.request,t.added,t.removed"
+#define TRAIL_TABLES                                                                           \
+    " LEFT JOIN trail t ON t.seq=l.seq LEFT JOIN origins o ON o.origin=t.origin"
+/* An event, as event_from_stmt() reads it. */
+#define EVENT_COLUMNS                                                                          \
+    "l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,l.action,l."          \
+    "data," TRAIL_COLUMNS
+#define EVENT_TABLES                                                                           \
+    " FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON s.shelf=d.shelf" TRAIL_TABLES
 
 #define STATEMENTS(X)                                                                          \
     X(BEGIN, "BEGIN")                                                                          \
@@ -163,13 +175,21 @@ struct db_collection {
     X(LOG_CHAIN,                                                                               \
       "SELECT revision,kind,json_at,json_removed,json,text_at,text_removed,text FROM log "     \
       "WHERE doc=?1 AND revision>=?2 AND revision<=?3 AND kind>0 ORDER BY revision")           \
-    X(LOG_ROW, "SELECT " LOG_COLUMNS " FROM log WHERE doc=?1 AND revision=?2")                 \
-    X(LOG_UP, "SELECT " LOG_COLUMNS LOG_RANGE " ORDER BY revision")                            \
-    X(LOG_DOWN, "SELECT " LOG_COLUMNS LOG_RANGE " ORDER BY revision DESC")                     \
-    X(LOG_COUNT, "SELECT count(*)" LOG_RANGE)                                                  \
-    X(CHANGES, "SELECT l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,"   \
-               "l.action,l.data FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON "      \
-               "s.shelf=d.shelf WHERE l.seq>?1 AND (l.flags&2)=0 ORDER BY l.seq LIMIT ?2")
+    X(LOG_ROW, "SELECT " LOG_COLUMNS LOG_TABLES " WHERE l.doc=?1 AND l.revision=?2")           \
+    X(LOG_UP, "SELECT " LOG_COLUMNS LOG_TABLES LOG_RANGE " ORDER BY l.revision")               \
+    X(LOG_DOWN, "SELECT " LOG_COLUMNS LOG_TABLES LOG_RANGE " ORDER BY l.revision DESC")        \
+    X(LOG_COUNT, "SELECT count(*) FROM log l" LOG_RANGE)                                       \
+    X(CHANGES, "SELECT " EVENT_COLUMNS EVENT_TABLES                                            \
+               " WHERE l.seq>?1 AND (l.flags&2)=0 ORDER BY l.seq LIMIT ?2")                    \
+    X(TRAIL_ADD, "INSERT INTO trail(seq,doc,origin,added,removed,request)"                     \
+                 "VALUES(?1,?2,?3,?4,?5,?6)")                                                  \
+    X(ORIGIN_FIND, "SELECT origin FROM origins WHERE shelf=?1 AND agent=?2 AND key=?3 AND "    \
+                   "run=?4 AND gateway=?5")                                                    \
+    X(ORIGIN_SET,                                                                              \
+      "INSERT INTO origins(shelf,agent,key,run,gateway,first_seq,last_seq,changes,origin)"     \
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT(origin) DO UPDATE SET "                  \
+      "first_seq=min(first_seq,excluded.first_seq),last_seq=max(last_seq,excluded.last_seq),"  \
+      "changes=changes+excluded.changes")
 
 enum statement {
 #define STATEMENT_ENUM(name, sql) STMT_##name,
@@ -244,7 +264,7 @@ struct db {
     /* The writing connection and its state; guarded by writer_lock. */
     struct writer_lock writer_lock;
     struct conn *writer;
-    int64_t next_doc;
+    int64_t next_doc, next_origin;
     uint64_t txn_seq; /* last sequence number of the running transaction */
     bool relaxed;     /* the writing connection does not sync its commits at present */
     _Atomic enum log_trouble trouble;
@@ -450,6 +470,9 @@ void txn_free(struct txn *txn);
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret);
 /* Columns of LOG_ROW, LOG_UP and LOG_DOWN over the newest row. */
 void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row);
+/* Adds to the present row what only the log has, where that keeps its history. It points into
+ * LOG_ROW, which stays on its row. */
+int row_add_origin(struct conn *conn, int64_t doc, struct ng_doc *newest);
 /* The columns of CHANGES. */
 struct ng_event event_from_stmt(sqlite3_stmt *stmt);
 int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,

@@ -27,6 +27,7 @@ void txn_free(struct txn *txn)
         bytes_done(&doc->old_fields);
         free(doc);
     }
+    origins_free(txn);
     free(txn);
 }
 
@@ -213,10 +214,17 @@ static int log_put(struct txn *txn, const struct touched *doc, const struct ng_p
         (void)bind_blob(stmt, 19, put->json);
         (void)bind_blob(stmt, 20, put->text);
     }
-    if (conn_run(conn, stmt) == SQLITE_OK) {
-        return NG_OK;
+    if (conn_run(conn, stmt) != SQLITE_OK) {
+        return NG_EINTERNAL;
     }
-    return NG_EINTERNAL;
+    const struct trail row = {
+        .seq = doc->seq,
+        .doc = doc->doc,
+        .agent = put->agent,
+        .gateway = put->gateway,
+        .origin = &put->origin,
+    };
+    return origins_add(txn, doc->shelf, &row);
 }
 
 int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared)
@@ -429,8 +437,9 @@ int txn_flush(struct txn *txn)
             return rc;
         }
     }
-    if (txn->db->txn_seq != atomic_load(&txn->db->last_seq)) {
+    int rc = origins_flush(txn);
+    if (rc == NG_OK && txn->db->txn_seq != atomic_load(&txn->db->last_seq)) {
         return txn_meta(conn, "seq", txn->db->txn_seq);
     }
-    return NG_OK;
+    return rc;
 }

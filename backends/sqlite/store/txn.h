@@ -3,6 +3,7 @@
 #ifndef NOTEGATE_SQLITE_TXN_H
 #define NOTEGATE_SQLITE_TXN_H
 
+#include "core/base/hash_table.h"
 #include "db.h"
 
 /* Buckets of the hash table of documents. */
@@ -35,10 +36,26 @@ struct txn {
     struct db *db;
     struct touched *buckets[TOUCHED_BUCKETS];
     struct touched *first, *last;
+    struct hash_table origins; /* of origins.c */
+};
+
+/* A change of the trail. Borrowed. */
+struct trail {
+    uint64_t seq;
+    int64_t doc;
+    struct ng_str agent, gateway;
+    const struct ng_origin *origin;
 };
 
 /* Finds or loads the document. NULL: failed. */
 struct touched *txn_touch(struct txn *txn, const struct ng_key *key);
+/* origins.c */
+/* Adds the row of a change; its origin is written by origins_flush(). */
+int origins_add(struct txn *txn, int64_t shelf, const struct trail *row);
+/* Writes the origins of the transaction, and forgets them. */
+int origins_flush(struct txn *txn);
+void origins_free(struct txn *txn);
+
 /* Stores a number in `meta`. */
 int txn_meta(struct conn *conn, const char *name, uint64_t number);
 

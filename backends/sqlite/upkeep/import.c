@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* import.c - fills an empty store from an export, in one transaction that is kept or rolled
  * back. */
+#include "../store/txn.h"
 #include "core/base/minmax.h"
-#include "db.h"
 
 struct import {
     struct txn *txn;     /* of the current document */
@@ -79,6 +79,9 @@ static bool same_key(const struct import *import, const struct ng_key *key)
 static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *key)
 {
     struct import *import = db->import;
+    if (import->txn != NULL && origins_flush(import->txn) != NG_OK) {
+        return conn_fail(db->writer, call, "the import");
+    }
     txn_free(import->txn);
     import->txn = txn_new(db);
     import->revision = 0;
@@ -153,6 +156,33 @@ static int add_revision(struct db *db, struct ng_call *call, const struct ng_rec
     return NG_OK;
 }
 
+/* The trail of an event whose revision is not kept; origins_flush() comes later. */
+static int add_trail(struct db *db, const struct ng_event *event)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t shelf = 0;
+    struct trail row = {
+        .seq = event->seq,
+        .agent = event->agent,
+        .origin = &event->origin,
+    };
+    int rc = sqlite3_prepare_v2(db->writer->sql,
+                                "SELECT d.doc,d.shelf FROM log l JOIN docs d ON d.doc=l.doc "
+                                "WHERE l.seq=?1",
+                                -1, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        (void)bind_u64(stmt, 1, event->seq);
+        rc = sqlite3_step(stmt);
+    }
+    if (rc == SQLITE_ROW) {
+        row.doc = sqlite3_column_int64(stmt, 0);
+        shelf = sqlite3_column_int64(stmt, 1);
+    }
+    (void)sqlite3_finalize(stmt);
+    bool good = rc == SQLITE_ROW && origins_add(db->import->txn, shelf, &row) == NG_OK;
+    return good ? SQLITE_OK : SQLITE_ERROR;
+}
+
 /* The event is stored in the row of its revision, or in a row of its own if that revision is
  * not kept. */
 static int add_event(struct db *db, struct ng_call *call, const struct ng_event *event)
@@ -166,7 +196,8 @@ static int add_event(struct db *db, struct ng_call *call, const struct ng_event 
     };
     int changed = 0;
     int rc = SQLITE_OK;
-    for (size_t i = 0; i < NG_COUNT(texts) && changed == 0 && rc == SQLITE_OK; i++) {
+    size_t i = 0;
+    for (; i < NG_COUNT(texts) && changed == 0 && rc == SQLITE_OK; i++) {
         sqlite3_stmt *stmt = NULL;
         rc = sqlite3_prepare_v2(db->writer->sql, texts[i], -1, &stmt, NULL);
         if (rc == SQLITE_OK) {
@@ -188,6 +219,9 @@ static int add_event(struct db *db, struct ng_call *call, const struct ng_event 
             changed = sqlite3_changes(db->writer->sql);
         }
         (void)sqlite3_finalize(stmt);
+    }
+    if (rc == SQLITE_OK && changed > 0 && i == NG_COUNT(texts)) {
+        rc = add_trail(db, event);
     }
     if (rc != SQLITE_OK) {
         return conn_fail(db->writer, call, "the import");
@@ -244,7 +278,8 @@ int import_end(void *self, struct ng_call *call, bool keep)
         sqlite3_stmt *stmt = conn_stmt(db->writer, STMT_META_SET);
         (void)bind_text(stmt, 1, ng_str_of("seq"));
         (void)bind_u64(stmt, 2, last_seq);
-        if (conn_run(db->writer, stmt) != SQLITE_OK) {
+        if (conn_run(db->writer, stmt) != SQLITE_OK ||
+            (import->txn != NULL && origins_flush(import->txn) != NG_OK)) {
             rc = conn_fail(db->writer, call, "the import");
         }
     }

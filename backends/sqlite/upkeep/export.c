@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c - all data as one consistent snapshot: whole revisions, events, answers. */
-#include "db.h"
+#include "../store/db.h"
 
 struct export
 {
@@ -45,6 +45,9 @@ static int export_doc(void *user, sqlite3_stmt *docs)
     (void)sqlite3_reset(stmt);
     if (rc == NG_OK && step != SQLITE_DONE) {
         rc = NG_EINTERNAL;
+    }
+    if (rc == NG_OK && !out->stop) {
+        rc = row_add_origin(out->conn, number, &newest);
     }
     if (rc == NG_OK && !out->stop) {
         record.doc = &newest;

@@ -26,6 +26,24 @@ void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret)
     }
 }
 
+/* TRAIL_COLUMNS, from that column on. */
+static struct ng_origin origin_from_stmt(sqlite3_stmt *stmt, int column)
+{
+    struct ng_origin origin = {
+        .lines_added = column_u64(stmt, column + 3),
+        .lines_removed = column_u64(stmt, column + 4),
+        .has_lines = sqlite3_column_type(stmt, column + 3) != SQLITE_NULL,
+    };
+    struct ng_str *const texts[] = {&origin.run_id, &origin.key_id, &origin.request_id};
+    for (int i = 0; i < (int)NG_COUNT(texts); i++) {
+        struct ng_str text = column_str(stmt, column + i);
+        if (text.len > 0) {
+            *texts[i] = text;
+        }
+    }
+    return origin;
+}
+
 void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row)
 {
     row->revision = column_u64(stmt, 0);
@@ -37,6 +55,9 @@ void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row)
     row->text_size = column_u64(stmt, 7);
     row->author = column_str(stmt, 8);
     row->action = column_str(stmt, 9);
+    row->tool = column_str(stmt, 10);
+    row->event_data = column_str(stmt, 11);
+    row->origin = origin_from_stmt(stmt, 12);
     row->json = row->text = str_of(NULL, 0);
 }
 
@@ -207,6 +228,25 @@ static int history_kept(struct walk *walk, const struct ng_doc *newest, uint64_t
     return rc;
 }
 
+int row_add_origin(struct conn *conn, int64_t doc, struct ng_doc *newest)
+{
+    sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_ROW);
+    if (stmt == NULL) {
+        return NG_EINTERNAL;
+    }
+    (void)sqlite3_bind_int64(stmt, 1, doc);
+    (void)bind_u64(stmt, 2, newest->revision);
+    int step = sqlite3_step(stmt);
+    if (step == SQLITE_ROW && sqlite3_column_int(stmt, 1) != LOG_NONE) {
+        struct ng_str json = newest->json;
+        struct ng_str text = newest->text;
+        row_from_log(stmt, newest);
+        newest->json = json;
+        newest->text = text;
+    }
+    return step == SQLITE_ROW || step == SQLITE_DONE ? NG_OK : NG_EINTERNAL;
+}
+
 int read_history(void *self, struct ng_call *call, const struct ng_key *key,
                  const struct ng_range *range, ng_row_fn *row, void *user)
 {
@@ -225,6 +265,11 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
     }
     uint64_t below = 0;
     bool has_newest = range_has_newest(range, newest.revision, &below);
+    if (has_newest && row_add_origin(walk.conn, walk.number, &newest) != NG_OK) {
+        rc = conn_fail(walk.conn, call, "reading history");
+        reader_end(walk.conn);
+        return rc;
+    }
     if (has_newest && !range->ascending && walk.left > 0) {
         walk.stop = row(user, &newest) != 0;
         walk.left--;
@@ -273,6 +318,7 @@ struct ng_event event_from_stmt(sqlite3_stmt *stmt)
         .tool = column_str(stmt, 7),
         .action = column_str(stmt, 8),
         .data = column_str(stmt, 9),
+        .origin = origin_from_stmt(stmt, 10),
     };
 }
 

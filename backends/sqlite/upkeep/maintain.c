@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* maintain.c - upkeep: thins old history to one revision a day, drops expired answers, updates
  * the search index. Always in short transactions, so that commits go on between them. */
+#include "../store/db.h"
 #include "core/base/array.h"
-#include "db.h"
 
 /* Limits of one step: documents read, revisions changed, answers dropped. */
 #define LOOK_DOCS 256
@@ -152,7 +152,13 @@ static int drop_row(struct conn *conn, const struct old_revision *row)
                              : "UPDATE log SET kind=0,json_at=NULL,json_removed=NULL,"
                                "text_at=NULL,text_removed=NULL,json=NULL,text=NULL WHERE seq=");
     sql_bind_int(&sql, row->seq);
-    return sql_run(conn, &sql);
+    int rc = sql_run(conn, &sql);
+    if (rc == NG_OK && row->quiet) {
+        sql_add(&sql, "DELETE FROM trail WHERE seq=");
+        sql_bind_int(&sql, row->seq);
+        rc = sql_run(conn, &sql);
+    }
+    return rc;
 }
 
 /* Drops a run of marked revisions, after making the one behind them independent. */

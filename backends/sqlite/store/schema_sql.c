@@ -46,6 +46,20 @@ static const char *const steps[] = {
     /* 3: full-text tables may have tokens that gateways of version 2 do not know (fts.c
      * rebuilds them): this version makes those gateways refuse the file */
     "",
+    /* 4: the origin of each change. Of older ones only the agent is known. */
+    "CREATE TABLE IF NOT EXISTS origins(origin INTEGER PRIMARY KEY, shelf INTEGER NOT NULL,"
+    " agent TEXT NOT NULL, key TEXT NOT NULL, run TEXT NOT NULL, gateway TEXT NOT NULL,"
+    " first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, changes INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX IF NOT EXISTS origins_key ON origins(run,agent,shelf,key,gateway);"
+    "CREATE INDEX IF NOT EXISTS origins_agent ON origins(agent);"
+    "CREATE TABLE IF NOT EXISTS trail(seq INTEGER PRIMARY KEY, doc INTEGER NOT NULL,"
+    " origin INTEGER NOT NULL, added INTEGER, removed INTEGER, request TEXT);"
+    "INSERT OR IGNORE INTO origins(shelf,agent,key,run,gateway,first_seq,last_seq,changes)"
+    " SELECT d.shelf,l.agent,'','','',min(l.seq),max(l.seq),count(*) FROM log l"
+    " JOIN docs d ON d.doc=l.doc GROUP BY d.shelf,l.agent;"
+    "INSERT OR IGNORE INTO trail(seq,doc,origin) SELECT l.seq,l.doc,o.origin FROM log l"
+    " JOIN docs d ON d.doc=l.doc JOIN origins o ON o.run='' AND o.agent=l.agent AND"
+    " o.shelf=d.shelf AND o.key='' AND o.gateway='' ORDER BY l.seq;",
 };
 
 #define SCHEMA_VERSION ((int)NG_COUNT(steps))
@@ -129,13 +143,16 @@ int schema_open(struct db *db, char *error, size_t error_max)
     }
     int64_t seq = 0;
     int64_t doc = 0;
+    int64_t origin = 0;
     int64_t dirty = 0;
     if (number_of(db->writer, "SELECT value FROM meta WHERE name='seq'", &seq) != NG_OK ||
         number_of(db->writer, "SELECT max(doc) FROM docs", &doc) != NG_OK ||
+        number_of(db->writer, "SELECT max(origin) FROM origins", &origin) != NG_OK ||
         number_of(db->writer, "SELECT 1 FROM dirty LIMIT 1", &dirty) != NG_OK) {
         return conn_error(db->writer, "opening the store", error, error_max);
     }
     db->next_doc = doc + 1;
+    db->next_origin = origin + 1;
     atomic_store(&db->last_seq, (uint64_t)seq);
     atomic_store(&db->dirty, dirty != 0);
     return NG_OK;

@@ -8,8 +8,8 @@
  */
 #include <time.h>
 
+#include "../store/db.h"
 #include "core/base/minmax.h"
-#include "db.h"
 
 /* Revisions of one transaction. */
 #define PURGE_ROWS 256
@@ -42,9 +42,7 @@ int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uin
     struct bound space = {.kind = BOUND_TEXT, .bytes = key->space};
     struct bound id = {.kind = BOUND_BLOB, .bytes = key->id};
     struct bound part = {.kind = BOUND_BLOB, .bytes = about};
-    sql_add(&sql, "SELECT l.seq,l.time_ms,s.collection,s.space,d.id,l.revision,l.agent,l.tool,"
-                  "l.action,l.data FROM log l JOIN docs d ON d.doc=l.doc JOIN shelves s ON "
-                  "s.shelf=d.shelf WHERE l.seq>");
+    sql_add(&sql, "SELECT " EVENT_COLUMNS EVENT_TABLES " WHERE l.seq>");
     sql_bind_int(&sql, (int64_t)u64_min(since, INT64_MAX));
     sql_add(&sql, " AND l.seq<=");
     sql_bind_int(&sql, (int64_t)u64_min(until, INT64_MAX));
@@ -181,9 +179,17 @@ static int purge_rows(struct purge *purge, struct conn *conn)
 {
     struct sql sql = {0};
     uint64_t from = purge->before - u64_min(purge->before, PURGE_ROWS);
-    sql_printf(&sql, "DELETE FROM log WHERE flags&%d<>0 AND", LOG_QUIET);
+    sql_printf(&sql,
+               "DELETE FROM trail WHERE seq IN (SELECT seq FROM log WHERE flags&%d<>0 AND",
+               LOG_QUIET);
     purge_range(&sql, purge, from);
+    sql_add(&sql, ")");
     int rc = sql_run(conn, &sql);
+    if (rc == NG_OK) {
+        sql_printf(&sql, "DELETE FROM log WHERE flags&%d<>0 AND", LOG_QUIET);
+        purge_range(&sql, purge, from);
+        rc = sql_run(conn, &sql);
+    }
     if (rc == NG_OK) {
         sql_add(&sql, "UPDATE log SET kind=0,hash=x'',data=NULL,json_at=NULL,json_removed=NULL,"
                       "text_at=NULL,text_removed=NULL,text_size=0,json=NULL,text=NULL WHERE");

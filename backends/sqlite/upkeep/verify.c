@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - checks the file, the hash of every revision, the index of values, the search
  * index, and events. */
-#include "db.h"
+#include "../store/db.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -239,6 +239,10 @@ static const struct stray strays[] = {
      "WHERE shelf=s.shelf AND deleted=0) OR s.dead<>(SELECT count(*) FROM docs WHERE "
      "shelf=s.shelf AND deleted=1) LIMIT 100",
      "", ": the number of documents is wrong"},
+    {"SELECT l.seq FROM log l LEFT JOIN trail t ON t.seq=l.seq LEFT JOIN origins o ON "
+     "o.origin=t.origin WHERE o.origin IS NULL OR t.doc<>l.doc OR o.agent<>l.agent OR "
+     "l.seq NOT BETWEEN o.first_seq AND o.last_seq LIMIT 100",
+     "the change ", " has no origin, or a wrong one"},
     {"SELECT seq FROM log WHERE seq>ifnull((SELECT value FROM meta WHERE name='seq'),0) LIMIT "
      "100",
      "the change ", " is later than the last sequence number"},

@@ -34,7 +34,7 @@ static int conn_setup(struct conn *conn, bool reader)
     struct db *db = conn->db;
     const char *pragmas;
     if (reader) {
-        pragmas = "PRAGMA query_only=1; PRAGMA cache_size=-256; PRAGMA temp_store=MEMORY;";
+        pragmas = "PRAGMA query_only=1; PRAGMA cache_size=-2048; PRAGMA temp_store=MEMORY;";
     } else if (db->memory) {
         pragmas = "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA "
                   "cache_size=-1024; PRAGMA temp_store=MEMORY;";
@@ -328,7 +328,7 @@ static int reader_take(struct db *db, struct ng_call *call, struct conn **ret)
     if (conn == NULL) {
         char error[DB_ERROR_MAX];
         int rc = conn_open(db, true, &conn, error, sizeof(error));
-        if (rc != NG_OK) {
+        if (conn == NULL) {
             lock_release(&db->readers_lock);
             return ng_fail(call, rc, "%s", error);
         }
@@ -370,7 +370,7 @@ int reader_begin(struct db *db, struct ng_call *call, struct conn **ret)
 {
     struct conn *conn = NULL;
     int rc = reader_take(db, call, &conn);
-    if (rc != NG_OK) {
+    if (conn == NULL) {
         return rc;
     }
     if (!gate_enter_reader(db, call, conn->nested)) {
@@ -478,8 +478,8 @@ void disk_release_files(struct db *db)
  * file a lasting number. */
 static int check_file(const char *path, int fd, char *error, size_t error_max)
 {
-    struct stat named;
-    struct stat held;
+    struct stat named = {0};
+    struct stat held = {0};
     int number = 0;
     if (stat(path, &named) != 0 || fstat(fd, &held) != 0) {
         number = errno;
