@@ -583,6 +583,7 @@ int attach_set_caller(const struct command_line *line, struct call *call)
         return call_fail(call, NG_EINVAL, "the mode \"%s\" is none of ask, edit and agent",
                          line->mode);
     }
+    call->face = "cli";
     call->caller.all_spaces = true; /* the owner, as on the Unix socket */
     call->caller.client = ng_str_of(CLIENT_NAME);
     call_set_run(call, ng_str_of(line->run_id));

@@ -50,6 +50,7 @@ static int key_here(struct key_command *command, const struct key_job *wanted,
     struct key_job *job = arena_zalloc(&call->arena, sizeof(*job));
     call->args_text = arena_copy(&call->arena, body);
     call->user = getuid();
+    call->face = "cli";
     struct gateway *gateway = command->attach.gateway;
     gateway->is_public = http_listen_is_public(config_text(gateway->config, "listen"));
     if (job == NULL || call->args_text.data == NULL) {

@@ -455,6 +455,7 @@ static int serve_start(struct serve *serve, struct config **config, int64_t wait
     }
     if (rc == NG_OK) {
         reload_attach(serve->reload, serve->server);
+        gateway_tell_start(serve->gateway);
     } else {
         gateway_close(serve->gateway);
         serve->gateway = NULL;

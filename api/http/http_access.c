@@ -67,6 +67,7 @@ static void audit_refusal(struct http_request *request, const char *what, int rc
         .gateway = request->gateway,
         .what = what,
         .outcome = error_name(NULL, rc),
+        .face = "http",
         .is_refusal = true,
         .agent = agent,
         .key = key,

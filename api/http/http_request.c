@@ -429,6 +429,7 @@ struct call *http_request_call(struct http_request *request)
         (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
         return NULL;
     }
+    call->face = "rest";
     call->options |= CALL_ON_LOOP;
     call->done = http_request_call_done;
     call->done_user = request;

@@ -414,6 +414,7 @@ static void reload_audit(const struct reload *reload, const struct reload_report
     if (asker == NULL) {
         event.target = ng_str_of("signal");
     } else {
+        event.face = asker->face;
         event.agent = asker->caller.agent;
         event.remote = asker->remote;
         event.client = asker->caller.client;

@@ -3,6 +3,7 @@
 #include "api/base/build_info.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_transport.h"
+#include "core/audit/audit_writer.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/call/gateway.h"
@@ -171,6 +172,18 @@ static unsigned stuck_reason(const struct gateway *gateway, unsigned index, stru
     return found;
 }
 
+static bool audit_reason(const struct gateway *gateway, struct buf *out)
+{
+    struct audit_writer *writer = gateway->audit.writer;
+    if (writer == NULL || !audit_writer_is_failing(writer, out)) {
+        return false;
+    }
+    size_t waiting = audit_writer_waiting(writer);
+    (void)buf_printf(out, "; %zu entries wait, and from %zu on changes are refused", waiting,
+                     AUDIT_WAITING_MAX);
+    return true;
+}
+
 /* Faults that do not stop calls. Nothing is lost while a journal is away; a gateway with a full
  * disk still reads. `out`: emptied. False: no further fault. */
 static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf *out)
@@ -184,6 +197,12 @@ static bool degraded_reason(struct gateway *gateway, unsigned index, struct buf 
         return true;
     }
     index -= journal;
+    bool audit = audit_reason(gateway, out);
+    if (audit && index == 0) {
+        return true;
+    }
+    index -= audit;
+    buf_clear(out);
     unsigned stuck = stuck_reason(gateway, index, out);
     if (index < stuck) {
         return true;

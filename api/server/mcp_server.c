@@ -244,6 +244,7 @@ static int give_call(struct mcp_exchange *exchange)
     struct call *call = call_new(job->gateway);
     int rc = NG_EINTERNAL;
     if (call != NULL) {
+        call->face = job->call->face;
         rc = auth_apply(job->caller, call);
     }
     if (rc == NG_OK) {

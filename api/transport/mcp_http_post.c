@@ -496,6 +496,7 @@ int mcp_http_post(struct mcp_http *mcp, const struct mcp_http_request *request,
         return mcp_http_refuse(response, 503, 503, "the gateway ran out of memory; try again");
     }
     struct call *call = http->job.call;
+    call->face = "mcp";
     if (auth_apply(request->caller, call) != NG_OK) {
         response->status = 400;
         mcp_http_print_refusal(NG_EINVAL, call->staged.message, STR_NONE, &response->body);

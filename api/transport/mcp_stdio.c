@@ -251,6 +251,7 @@ static struct stdio_job *new_job(struct stdio_state *state, struct call *call, s
     if (job == NULL || auth_apply(state->config->caller, call) != NG_OK) {
         return NULL;
     }
+    call->face = "stdio";
     (void)atomic_fetch_add(&state->refs, 1);
     if (call_pin(call, state_unref, state) != NG_OK) {
         return NULL;

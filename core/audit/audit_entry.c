@@ -101,3 +101,37 @@ int audit_entry_write(const struct audit_entry *entry, size_t first, struct audi
     }
     return writer.rc;
 }
+
+size_t audit_entry_bytes(const struct audit_entry *entry)
+{
+    const struct ng_str texts[] = {
+        entry->agent, entry->key,       entry->space, entry->remote, entry->client,
+        entry->tool,  entry->operation, entry->run,   entry->trace,  entry->request};
+    size_t bytes = entry->doc_count * sizeof(*entry->docs);
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        bytes += texts[i].len;
+    }
+    for (size_t i = 0; i < entry->doc_count; i++) {
+        bytes += entry->docs[i].collection.len + entry->docs[i].id.len;
+    }
+    return bytes;
+}
+
+void audit_entry_copy(const struct audit_entry *entry, void *room, struct audit_entry *ret)
+{
+    struct audit_doc *docs = room;
+    char *at = (char *)(docs + entry->doc_count);
+    *ret = *entry;
+    struct ng_str *texts[] = {&ret->agent,  &ret->key,    &ret->space,     &ret->remote,
+                              &ret->client, &ret->tool,   &ret->operation, &ret->run,
+                              &ret->trace,  &ret->request};
+    for (size_t i = 0; i < NG_COUNT(texts); i++) {
+        *texts[i] = str_move_in(&at, *texts[i]);
+    }
+    for (size_t i = 0; i < entry->doc_count; i++) {
+        docs[i] = entry->docs[i];
+        docs[i].collection = str_move_in(&at, docs[i].collection);
+        docs[i].id = str_move_in(&at, docs[i].id);
+    }
+    ret->docs = docs;
+}

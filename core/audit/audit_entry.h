@@ -35,4 +35,9 @@ struct audit_entry {
 int audit_entry_write(const struct audit_entry *entry, size_t first, struct audit_names *names,
                       struct buf *out, size_t *ret_next, struct buf *error);
 
+/* Bytes of the documents and texts of a copy. */
+size_t audit_entry_bytes(const struct audit_entry *entry);
+/* room: so many bytes, aligned as a struct audit_doc is. */
+void audit_entry_copy(const struct audit_entry *entry, void *room, struct audit_entry *ret);
+
 #endif

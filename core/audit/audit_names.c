@@ -25,9 +25,7 @@
 #include "core/base/utf8.h"
 #include "core/json/json.h"
 
-#define NAMES_MONTH_LEN 7 /* of "2026-11-30" */
 #define NAMES_SUFFIX ".jsonl"
-#define NAMES_FILE_SIZE sizeof(AUDIT_NAMES_FOLDER "/2026-11" NAMES_SUFFIX)
 #define NAMES_DEPTH 2
 #define NAMES_LINE_MAX ((size_t)16 * 1024) /* memory of one that is read */
 
@@ -40,14 +38,14 @@ struct name {
 
 struct audit_names {
     int dir;
-    char month[NAMES_MONTH_LEN + 1]; /* of the table; "": none is loaded */
+    char month[AUDIT_MONTH_LEN + 1]; /* of the table; "": none is loaded */
     struct hash_table table;
     struct buf lines; /* not in the file of the month yet */
 };
 
-static const char *names_file(const char *month, char out[NAMES_FILE_SIZE])
+const char *audit_names_file(const char *month, char out[AUDIT_NAMES_FILE_SIZE])
 {
-    (void)snprintf(out, NAMES_FILE_SIZE, AUDIT_NAMES_FOLDER "/%.7s" NAMES_SUFFIX, month);
+    (void)snprintf(out, AUDIT_NAMES_FILE_SIZE, AUDIT_NAMES_FOLDER "/%.7s" NAMES_SUFFIX, month);
     return out;
 }
 
@@ -134,8 +132,7 @@ static int line_read(struct arena *arena, struct ng_str line, struct ng_str *ret
     return rc == NG_OK && !str_is(name->text, ret_text) ? NG_EINVAL : rc;
 }
 
-/* names NULL: only a check. *ret_bad: the number of the first line that is wrong; 0: none. */
-static int file_read(struct ng_str text, struct audit_names *names, uint64_t *ret_count,
+int audit_names_each(struct ng_str text, audit_names_fn *fn, void *user, uint64_t *ret_count,
                      uint64_t *ret_bad)
 {
     struct arena arena;
@@ -147,19 +144,26 @@ static int file_read(struct ng_str text, struct audit_names *names, uint64_t *re
         char name[AUDIT_NAME_SIZE];
         struct ng_str value;
         size_t end = size_min(str_find(text, ng_str_of("\n"), at), text.len);
+        struct ng_str line = str_make(text.data + at, end - at);
         arena_init(&arena, NAMES_LINE_MAX);
-        rc = line_read(&arena, str_make(text.data + at, end - at), &value, name);
+        rc = line_read(&arena, line, &value, name);
         ++*ret_count;
         if (rc == NG_EINVAL) {
             *ret_bad = *ret_bad == 0 ? *ret_count : *ret_bad;
             rc = NG_OK;
-        } else if (rc == NG_OK && names != NULL) {
-            rc = names_add(names, value, name);
+        } else if (rc == NG_OK && fn != NULL) {
+            rc = fn(user, line, str_make(name, AUDIT_NAME_SIZE - 1), value);
         }
         arena_done(&arena);
         at = end + 1;
     }
     return rc;
+}
+
+static int names_take(void *user, struct ng_str line, struct ng_str name, struct ng_str value)
+{
+    (void)line;
+    return names_add(user, value, name.data);
 }
 
 /* Cuts off a last line that a kill has cut. */
@@ -186,26 +190,27 @@ static int names_cut(const struct audit_names *names, const char *file, struct n
 /* Loads the table of a month. A line that is wrong is not used: verification tells of it. */
 static int names_load(struct audit_names *names, const char *month, struct buf *error)
 {
-    char file[NAMES_FILE_SIZE];
+    char file[AUDIT_NAMES_FILE_SIZE];
     struct buf text;
     uint64_t count;
     uint64_t bad;
     names_forget(names);
     names->month[0] = '\0';
     buf_init(&text, AUDIT_NAMES_FILE_MAX);
-    int rc = audit_disk_read(names->dir, names_file(month, file), &text);
+    int rc = audit_disk_read(names->dir, audit_names_file(month, file), &text);
     if (rc == NG_OK) {
         rc = names_cut(names, file, buf_str(&text));
-        rc = rc == NG_OK ? file_read(buf_str(&text), names, &count, &bad) : rc;
+        rc = rc == NG_OK ? audit_names_each(buf_str(&text), names_take, names, &count, &bad)
+                         : rc;
     } else if (rc == NG_ENOTFOUND || rc == NG_ETOOLARGE) {
         rc = NG_OK; /* its values get new salts */
     }
     buf_done(&text);
     if (rc != NG_OK) {
-        return audit_disk_fail(rc, names_file(month, file), "read", error);
+        return audit_disk_fail(rc, audit_names_file(month, file), "read", error);
     }
-    memcpy(names->month, month, NAMES_MONTH_LEN);
-    names->month[NAMES_MONTH_LEN] = '\0';
+    memcpy(names->month, month, AUDIT_MONTH_LEN);
+    names->month[AUDIT_MONTH_LEN] = '\0';
     return NG_OK;
 }
 
@@ -275,7 +280,7 @@ int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str va
     char day[RFC3339_DAY_SIZE];
     char plain[AUDIT_NAMED_MAX];
     rfc3339_write_day(time_ms, day);
-    if (strncmp(day, names->month, NAMES_MONTH_LEN) != 0) {
+    if (strncmp(day, names->month, AUDIT_MONTH_LEN) != 0) {
         int rc = names->lines.len > 0 ? audit_names_sync(names, error) : NG_OK;
         if (rc == NG_OK) {
             rc = names_load(names, day, error);
@@ -315,11 +320,11 @@ static int names_append(struct audit_names *names, const char *file)
 
 int audit_names_sync(struct audit_names *names, struct buf *error)
 {
-    char file[NAMES_FILE_SIZE];
+    char file[AUDIT_NAMES_FILE_SIZE];
     if (names->lines.len == 0) {
         return NG_OK;
     }
-    (void)names_file(names->month, file);
+    (void)audit_names_file(names->month, file);
     int rc = audit_disk_make_folders(names->dir, file);
     if (rc == NG_OK) {
         rc = names_append(names, file);
@@ -331,39 +336,80 @@ int audit_names_sync(struct audit_names *names, struct buf *error)
     return NG_OK;
 }
 
-/* ---- verification ---- */
+void audit_names_forget(struct audit_names *names)
+{
+    names_forget(names);
+    names->month[0] = '\0';
+}
+
+/* ---- all months ---- */
 
 static bool names_is_month(struct ng_str file)
 {
     char day[RFC3339_DAY_SIZE];
-    if (file.len != NAMES_MONTH_LEN + strlen(NAMES_SUFFIX) || !str_ends(file, NAMES_SUFFIX)) {
+    if (file.len != AUDIT_MONTH_LEN + strlen(NAMES_SUFFIX) || !str_ends(file, NAMES_SUFFIX)) {
         return false;
     }
     (void)snprintf(day, sizeof(day), "%.7s-01", file.data);
     return rfc3339_is_day(ng_str_of(day));
 }
 
-static int names_check_file(int dir, struct ng_str file, uint64_t *ret_count,
-                            struct buf *problem)
+int audit_names_months(int dir, int (*fn)(void *user, const char *month), void *user,
+                       struct buf *error)
 {
-    char name[NAMES_FILE_SIZE];
+    int fd = openat(dir, AUDIT_NAMES_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    int rc = NG_OK;
+    if (stream == NULL) {
+        rc = fd < 0 && errno == ENOENT
+                 ? NG_OK
+                 : audit_disk_fail(NG_EUNAVAILABLE, AUDIT_NAMES_FOLDER, "read", error);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return rc;
+    }
+    while (rc == NG_OK && (entry = readdir(stream)) != NULL) {
+        if (names_is_month(ng_str_of(entry->d_name))) {
+            rc = fn(user, entry->d_name);
+        }
+    }
+    (void)closedir(stream);
+    return rc;
+}
+
+/* ---- verification ---- */
+
+struct names_check {
+    int dir;
+    uint64_t count;
+    struct buf *problem;
+};
+
+static int names_check_file(void *user, const char *month)
+{
+    struct names_check *check = user;
+    char name[AUDIT_NAMES_FILE_SIZE];
     struct buf text;
+    uint64_t count = 0;
     uint64_t bad = 0;
     buf_init(&text, AUDIT_NAMES_FILE_MAX);
-    (void)names_file(file.data, name);
-    int rc = audit_disk_read(dir, name, &text);
+    (void)audit_names_file(month, name);
+    int rc = audit_disk_read(check->dir, name, &text);
     if (rc == NG_OK) {
-        rc = file_read(buf_str(&text), NULL, ret_count, &bad);
+        rc = audit_names_each(buf_str(&text), NULL, NULL, &count, &bad);
     }
     bool is_cut = text.len > 0 && text.data[text.len - 1] != '\n';
     buf_done(&text);
+    check->count += count;
     if (rc != NG_OK) {
-        return rc == NG_ENOTFOUND ? NG_OK : audit_disk_fail(rc, name, "read", problem);
+        return rc == NG_ENOTFOUND ? NG_OK : audit_disk_fail(rc, name, "read", check->problem);
     }
-    if (bad == 0 || (is_cut && bad == *ret_count)) { /* or it is being written */
+    if (bad == 0 || (is_cut && bad == count)) { /* or it is being written */
         return NG_OK;
     }
-    (void)buf_printf(problem,
+    (void)buf_printf(check->problem,
                      "line %" PRIu64 " of the audit log's file %s is no name that follows from "
                      "its value and salt",
                      bad, name);
@@ -372,27 +418,8 @@ static int names_check_file(int dir, struct ng_str file, uint64_t *ret_count,
 
 int audit_names_check(int dir, uint64_t *ret_count, struct buf *problem)
 {
-    int fd = openat(dir, AUDIT_NAMES_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
-    int rc = NG_OK;
-    *ret_count = 0;
-    if (stream == NULL) {
-        rc = fd < 0 && errno == ENOENT
-                 ? NG_OK
-                 : audit_disk_fail(NG_EUNAVAILABLE, AUDIT_NAMES_FOLDER, "read", problem);
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        return rc;
-    }
-    while (rc == NG_OK && (entry = readdir(stream)) != NULL) {
-        uint64_t count = 0;
-        if (names_is_month(ng_str_of(entry->d_name))) {
-            rc = names_check_file(dir, ng_str_of(entry->d_name), &count, problem);
-        }
-        *ret_count += count;
-    }
-    (void)closedir(stream);
+    struct names_check check = {.dir = dir, .problem = problem};
+    int rc = audit_names_months(dir, names_check_file, &check, problem);
+    *ret_count = check.count;
     return rc;
 }

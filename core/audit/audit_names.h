@@ -39,6 +39,29 @@ int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str va
  * NG_EUNAVAILABLE; then they wait for the next time. */
 int audit_names_sync(struct audit_names *names, struct buf *error);
 
+/* Drops what is remembered, once the lines that waited are durable: files were changed. */
+void audit_names_forget(struct audit_names *names);
+
+/* ---- the files ---- */
+
+#define AUDIT_MONTH_LEN 7 /* of "2026-11-30" */
+#define AUDIT_NAMES_FILE_SIZE sizeof(AUDIT_NAMES_FOLDER "/2026-11.jsonl")
+
+/* The path below the log's folder of a month's file; returns `out`. */
+const char *audit_names_file(const char *month, char out[AUDIT_NAMES_FILE_SIZE]);
+
+/* A line: its name and value are lent for the call. NG_OK to go on. */
+typedef int audit_names_fn(void *user, struct ng_str line, struct ng_str name,
+                           struct ng_str value);
+
+/* Each line of a file that is a name of its value and salt. *ret_bad: the number of the first
+ * line that is none; 0: all are. fn NULL: only a check. NG_OK, fn's result, NG_EINTERNAL. */
+int audit_names_each(struct ng_str text, audit_names_fn *fn, void *user, uint64_t *ret_count,
+                     uint64_t *ret_bad);
+/* fn for the file of each month. NG_OK, fn's result, NG_EUNAVAILABLE with the sentence. */
+int audit_names_months(int dir, int (*fn)(void *user, const char *month), void *user,
+                       struct buf *error);
+
 /* Checks the files of all months: each line is a name that follows from its value and salt.
  * NG_OK; NG_EFAILED: one does not; NG_EUNAVAILABLE, NG_EINTERNAL. *ret_count: lines. */
 int audit_names_check(int dir, uint64_t *ret_count, struct buf *problem);

@@ -3,7 +3,10 @@
 #include "audit_tiles.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,4 +135,104 @@ static uint64_t tiles_reach(const struct audit_tiles *tiles, unsigned level)
 uint64_t audit_tiles_reach(const struct audit_tiles *tiles)
 {
     return u64_max(tiles_reach(tiles, 0), tiles_reach(tiles, TLOG_ENTRIES));
+}
+
+/* ---- pruning ---- */
+
+#define FIRST_MAX ((size_t)32)
+
+int audit_tiles_first(int dir, uint64_t *ret, struct buf *error)
+{
+    struct buf text;
+    *ret = 0;
+    buf_init(&text, FIRST_MAX);
+    int rc = audit_disk_read(dir, AUDIT_FIRST_FILE, &text);
+    if (rc == NG_ENOTFOUND) {
+        rc = NG_OK;
+    } else if (rc != NG_OK) {
+        (void)audit_disk_fail(rc, AUDIT_FIRST_FILE, "read", error);
+        rc = rc == NG_ETOOLARGE ? NG_EFAILED : rc;
+    } else if (!str_number(buf_str(&text), UINT64_MAX, ret) || *ret % TLOG_TILE_WIDTH != 0) {
+        (void)buf_add_c(error, "the audit log's file " AUDIT_FIRST_FILE
+                               " is not the number of an entry that begins a tile");
+        rc = NG_EFAILED;
+    }
+    buf_done(&text);
+    return rc;
+}
+
+static int prune_write_first(const struct audit_tiles *tiles, uint64_t first)
+{
+    char text[FIRST_MAX];
+    (void)snprintf(text, sizeof(text), "%" PRIu64, first);
+    int rc =
+        audit_disk_replace(tiles->dir, AUDIT_FIRST_FILE, ng_str_of(text), S_IRUSR | S_IWUSR);
+    return rc == NG_OK ? rc : audit_disk_fail(rc, AUDIT_FIRST_FILE, "written", tiles->error);
+}
+
+static bool prune_stat(const struct audit_tiles *tiles, uint64_t index, struct stat *ret)
+{
+    char name[TLOG_PATH_SIZE];
+    tlog_tile_path(TLOG_ENTRIES, index, TLOG_TILE_WIDTH, name);
+    return fstatat(tiles->dir, name, ret, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* True: both are gone. */
+static bool prune_remove(const struct audit_tiles *tiles, uint64_t index)
+{
+    static const unsigned levels[] = {TLOG_ENTRIES, 0};
+    char name[TLOG_PATH_SIZE];
+    bool found = false;
+    for (size_t i = 0; i < NG_COUNT(levels); i++) {
+        tlog_tile_path(levels[i], index, TLOG_TILE_WIDTH, name);
+        found = unlinkat(tiles->dir, name, 0) == 0 || found;
+    }
+    return found;
+}
+
+/* The full bundles from `begin` to `end`: the first of those that stay. */
+static uint64_t prune_choose(const struct audit_tiles *tiles, const struct audit_prune *prune,
+                             int64_t now_ms, uint64_t begin, uint64_t end)
+{
+    struct stat info;
+    uint64_t bytes = 0;
+    uint64_t stays = begin;
+    for (uint64_t index = begin; index < end; index++) {
+        bytes += prune_stat(tiles, index, &info) ? (uint64_t)info.st_size + TLOG_TILE_BYTES : 0;
+    }
+    for (; stays < end && prune_stat(tiles, stays, &info); stays++) {
+        bool is_old =
+            prune->keep_ms > 0 && now_ms - (int64_t)info.st_mtime * 1000 > prune->keep_ms;
+        if (!is_old && (prune->max_bytes == 0 || bytes <= prune->max_bytes)) {
+            break;
+        }
+        bytes -= (uint64_t)info.st_size + TLOG_TILE_BYTES;
+    }
+    return stays;
+}
+
+int audit_tiles_prune(const struct audit_tiles *tiles, const struct audit_prune *prune,
+                      int64_t now_ms, uint64_t *ret_first)
+{
+    int rc = audit_tiles_first(tiles->dir, ret_first, tiles->error);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    uint64_t begin = *ret_first >> TLOG_TILE_BITS;
+    uint64_t stays = prune_choose(tiles, prune, now_ms, begin, tiles->size >> TLOG_TILE_BITS);
+    if (stays > begin) {
+        rc = prune_write_first(tiles, stays << TLOG_TILE_BITS);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    *ret_first = stays << TLOG_TILE_BITS;
+    /* The oldest go first, so what a kill leaves ends where the log begins. */
+    for (uint64_t left = begin; left > 0 && prune_remove(tiles, left - 1);) {
+        left--;
+    }
+    for (uint64_t index = begin; index < stays; index++) {
+        (void)prune_remove(tiles, index);
+    }
+    return NG_OK;
 }

@@ -31,6 +31,20 @@ int audit_tiles_entries(const struct audit_tiles *tiles, uint64_t index, struct 
 /* Reads entry `index` into `bundle`. */
 int audit_tiles_entry(const struct audit_tiles *tiles, uint64_t index, struct buf *bundle,
                       struct ng_str *ret);
+/* Pruning takes the oldest full tiles of level 0 and their bundles; those above stay, so that
+ * roots, and proofs of what is left, hold. The file `first` has the number of the first entry
+ * that is left. NG_OK; NG_EFAILED: it is damaged; NG_EUNAVAILABLE, NG_EINTERNAL. */
+#define AUDIT_FIRST_FILE "first"
+int audit_tiles_first(int dir, uint64_t *ret, struct buf *error);
+
+struct audit_prune {
+    int64_t keep_ms;    /* bundles that were full so long ago go; 0: none */
+    uint64_t max_bytes; /* of bundles and tiles of level 0: then the oldest go; 0: no limit */
+};
+/* now_ms: Unix time. *ret_first: as of the file `first` from now on. As above. */
+int audit_tiles_prune(const struct audit_tiles *tiles, const struct audit_prune *prune,
+                      int64_t now_ms, uint64_t *ret_first);
+
 /* The entries for which there are files: more than the tree has where a fold was broken off, or
  * where its checkpoint is an older one. Looks no further than one tile. */
 uint64_t audit_tiles_reach(const struct audit_tiles *tiles);

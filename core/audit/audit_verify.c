@@ -20,6 +20,7 @@ struct verify {
     struct checkpoint kept;
     bool has_kept;
     struct audit_tiles tiles;
+    uint64_t first;          /* entry that is left by pruning */
     struct tlog_range range; /* of the entries read so far */
     struct buf bundle;
     struct audit_verify_report *report;
@@ -124,12 +125,54 @@ static int verify_bundle(struct verify *verify, uint64_t index)
     return verify_file(verify, bundle_rc, first + count, first + count);
 }
 
+/* Of the bundles that were pruned there are the roots, in the tiles above. */
+static int verify_pruned(struct verify *verify)
+{
+    struct tlog_hash tile[TLOG_TILE_WIDTH];
+    uint64_t end = verify->first >> TLOG_TILE_BITS;
+    if (verify->first > verify->checkpoint.size) {
+        (void)buf_printf(verify->problem,
+                         "the file " AUDIT_FIRST_FILE " says that the log begins with entry "
+                         "%" PRIu64 "; the checkpoint has the first %" PRIu64,
+                         verify->first, verify->checkpoint.size);
+        return verify_bad(verify, 0, verify->checkpoint.size);
+    }
+    if (verify->has_kept && verify->kept.size < verify->first &&
+        verify->kept.size % TLOG_TILE_WIDTH != 0) {
+        (void)buf_printf(verify->problem,
+                         "the given checkpoint has the first %" PRIu64
+                         " entries; of those only whole tiles of %zu can be checked, as they "
+                         "were pruned: take a newer checkpoint",
+                         verify->kept.size, TLOG_TILE_WIDTH);
+        return NG_EINVAL;
+    }
+    int rc = NG_OK;
+    for (uint64_t index = 0; rc == NG_OK && index < end; index++) {
+        size_t at = (size_t)(index % TLOG_TILE_WIDTH);
+        if (at == 0) {
+            rc = audit_tiles_read(&verify->tiles, 1, index >> TLOG_TILE_BITS, tile);
+            if (rc != NG_OK) {
+                return verify_file(verify, rc, verify_span(0, index), verify->first - 1);
+            }
+        }
+        if (tlog_range_add(&verify->range, TLOG_TILE_BITS, &tile[at]) != NG_OK) {
+            return verify_no_memory(verify);
+        }
+        rc = verify_kept(verify);
+    }
+    return rc;
+}
+
 static int verify_entries(struct verify *verify)
 {
     struct tlog_hash root;
     uint64_t size = verify->checkpoint.size;
     int rc = verify_kept(verify);
-    for (uint64_t index = 0; rc == NG_OK && verify_span(0, index) < size; index++) {
+    if (rc == NG_OK) {
+        rc = verify_pruned(verify);
+    }
+    for (uint64_t index = verify->first >> TLOG_TILE_BITS;
+         rc == NG_OK && verify_span(0, index) < size; index++) {
         rc = verify_bundle(verify, index);
     }
     if (rc != NG_OK) {
@@ -167,6 +210,9 @@ static int verify_tile(struct verify *verify, unsigned level, uint64_t index)
         uint64_t at = (index << TLOG_TILE_BITS) + i;
         uint64_t first = verify_span(level - 1, at);
         uint64_t last = verify_span_last(verify, level - 1, at);
+        if (last < verify->first && level == 1) {
+            continue; /* pruned */
+        }
         rc = audit_tiles_read(&verify->tiles, level - 1, at, below);
         if (rc != NG_OK) {
             return verify_file(verify, rc, first, last);
@@ -300,6 +346,11 @@ static int verify_once(struct verify *verify, struct ng_str kept)
     }
     verify->report->size = verify->checkpoint.size;
     verify->tiles = (struct audit_tiles){verify->dir, verify->checkpoint.size, verify->problem};
+    rc = audit_tiles_first(verify->dir, &verify->first, verify->problem);
+    if (rc != NG_OK) {
+        return verify_file(verify, rc, 0, 0);
+    }
+    verify->report->pruned = verify->first;
     rc = verify_open_kept(verify, kept);
     if (rc == NG_OK) {
         rc = verify_entries(verify);

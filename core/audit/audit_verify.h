@@ -18,6 +18,7 @@
 
 struct audit_verify_report {
     uint64_t size;    /* entries that the checkpoint has signed */
+    uint64_t pruned;  /* of them the first ones, of which only the roots of tiles are left */
     uint64_t kept;    /* of the given checkpoint; 0: none is given */
     uint64_t pending; /* entries that no checkpoint has signed yet */
     uint64_t names;   /* values that can still be told; redacted ones are not counted */

@@ -11,6 +11,8 @@
 
 #include "audit_disk.h"
 #include "audit_log.h"
+#include "audit_mark.h"
+#include "audit_values.h"
 #include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/lock.h"
@@ -21,6 +23,15 @@
 #define WRITER_CHUNK ((size_t)64)
 #define WRITER_CHUNK_BYTES (WRITER_CHUNK * AUDIT_ENTRY_MAX)
 #define WRITER_SENTENCE_MAX 512
+
+/* Of a caller that waits for it. */
+struct redaction {
+    struct ng_str value;
+    uint64_t count;
+    int rc;
+    bool done;
+    struct buf *error;
+};
 
 /* A queued entry, with its documents and texts behind it. */
 struct record {
@@ -35,59 +46,37 @@ struct audit_writer {
     pthread_cond_t wake;
     struct record *first, **last;
     bool stops;
+    struct redaction *redaction; /* to do; NULL: none */
+    struct audit_prune keep;
+    bool prunes; /* at the next checkpoint */
+    pthread_cond_t redacted;
+    struct audit_epochs *epochs; /* NULL: it does not follow a store */
+    const atomic_uint_fast64_t *last_seq;
     char sentence[WRITER_SENTENCE_MAX]; /* of the present failure; "": none */
     atomic_size_t waiting;
     atomic_uint_fast64_t dropped;
+    char *path, *name;
     /* Of the thread. */
-    struct audit_log *log;
+    struct audit_log *log; /* NULL: not open yet */
     struct audit_names *names;
     struct record *taken; /* out of the queue, not in the log yet */
     struct buf text;      /* printed entries */
     bool has_news;        /* since the last checkpoint */
-    int64_t folded_ns, told_ns;
+    bool is_marking;      /* `mark` holds when the calls of the epoch before have ended */
+    struct audit_mark mark;
+    int64_t folded_ns, told_ns, pruned_ns;
     int dir;
 };
 
 /* ---- the queue ---- */
 
-static size_t entry_bytes(const struct audit_entry *entry)
-{
-    const struct ng_str texts[] = {
-        entry->agent, entry->key,       entry->space, entry->remote, entry->client,
-        entry->tool,  entry->operation, entry->run,   entry->trace,  entry->request};
-    size_t bytes = entry->doc_count * sizeof(*entry->docs);
-    for (size_t i = 0; i < NG_COUNT(texts); i++) {
-        bytes += texts[i].len;
-    }
-    for (size_t i = 0; i < entry->doc_count; i++) {
-        bytes += entry->docs[i].collection.len + entry->docs[i].id.len;
-    }
-    return bytes;
-}
-
 /* NULL: out of memory. */
 static struct record *record_copy(const struct audit_entry *entry)
 {
-    struct record *record = alloc_zeroed(1, sizeof(*record) + entry_bytes(entry));
-    if (record == NULL) {
-        return NULL;
+    struct record *record = alloc_zeroed(1, sizeof(*record) + audit_entry_bytes(entry));
+    if (record != NULL) {
+        audit_entry_copy(entry, record + 1, &record->entry);
     }
-    struct audit_doc *docs = (struct audit_doc *)(void *)(record + 1);
-    char *at = (char *)(docs + entry->doc_count);
-    struct audit_entry *copy = &record->entry;
-    *copy = *entry;
-    struct ng_str *texts[] = {&copy->agent,  &copy->key,    &copy->space,     &copy->remote,
-                              &copy->client, &copy->tool,   &copy->operation, &copy->run,
-                              &copy->trace,  &copy->request};
-    for (size_t i = 0; i < NG_COUNT(texts); i++) {
-        *texts[i] = str_move_in(&at, *texts[i]);
-    }
-    for (size_t i = 0; i < entry->doc_count; i++) {
-        docs[i] = entry->docs[i];
-        docs[i].collection = str_move_in(&at, docs[i].collection);
-        docs[i].id = str_move_in(&at, docs[i].id);
-    }
-    copy->docs = docs;
     return record;
 }
 
@@ -127,6 +116,11 @@ bool audit_writer_is_full(const struct audit_writer *writer)
     return atomic_load(&writer->waiting) >= AUDIT_WAITING_MAX;
 }
 
+size_t audit_writer_waiting(const struct audit_writer *writer)
+{
+    return atomic_load(&writer->waiting);
+}
+
 uint64_t audit_writer_dropped(const struct audit_writer *writer)
 {
     return atomic_load(&writer->dropped);
@@ -142,6 +136,38 @@ bool audit_writer_is_failing(struct audit_writer *writer, struct buf *sentence)
 }
 
 /* ---- the thread ---- */
+
+static void writer_close_log(struct audit_writer *writer)
+{
+    audit_names_close(writer->names);
+    audit_log_close(writer->log);
+    if (writer->dir >= 0) {
+        (void)close(writer->dir);
+    }
+    writer->names = NULL;
+    writer->log = NULL;
+    writer->dir = -1;
+}
+
+static int writer_open_log(struct audit_writer *writer, struct buf *error)
+{
+    int rc = audit_log_open(writer->path, ng_str_of(writer->name), &writer->log, error);
+    if (rc == NG_OK) {
+        rc = audit_disk_open(writer->path, false, &writer->dir, error);
+    }
+    if (rc == NG_OK) {
+        writer->has_news = audit_log_size(writer->log) > audit_log_checkpoint(writer->log).size;
+        writer->names = audit_names_open(writer->dir);
+        if (writer->names == NULL) {
+            (void)buf_add_c(error, "the audit log: out of memory");
+            rc = NG_EINTERNAL;
+        }
+    }
+    if (rc != NG_OK) {
+        writer_close_log(writer);
+    }
+    return rc;
+}
 
 /* Tells a failure once, and its end. */
 static void writer_note(struct audit_writer *writer, int rc, struct buf *error)
@@ -241,22 +267,99 @@ static void writer_tell(struct audit_writer *writer, int64_t now_ns)
     buf_done(&note);
 }
 
+/* Behind a checkpoint, once an hour or when other limits hold. */
+static int writer_prune(struct audit_writer *writer, int64_t now_ns, struct buf *error)
+{
+    lock_take(&writer->lock);
+    struct audit_prune keep = writer->keep;
+    bool due =
+        writer->prunes || now_ns - writer->pruned_ns >= (int64_t)AUDIT_PRUNE_MS * 1000000;
+    writer->prunes = false;
+    lock_release(&writer->lock);
+    if (!due) {
+        return NG_OK;
+    }
+    uint64_t first;
+    const struct audit_tiles tiles = {writer->dir, audit_log_checkpoint(writer->log).size,
+                                      error};
+    writer->pruned_ns = now_ns;
+    return audit_tiles_prune(&tiles, &keep, clock_unix_ms(), &first);
+}
+
+/* ---- the mark ---- */
+
+/* The log's size, then the store's newest change: in this order, so that the entries of later
+ * changes come later. */
+static void writer_take_mark(struct audit_writer *writer)
+{
+    writer->mark.entries = audit_log_size(writer->log);
+    writer->mark.seq = atomic_load(writer->last_seq);
+}
+
+static void writer_begin_mark(struct audit_writer *writer)
+{
+    if (writer->epochs != NULL && !writer->is_marking) {
+        writer_take_mark(writer);
+        audit_epochs_begin(writer->epochs);
+        writer->is_marking = true;
+    }
+}
+
+/* A log that begins now has no entries of what was changed before. */
+static int writer_first_mark(struct audit_writer *writer, struct buf *error)
+{
+    struct audit_mark known;
+    int rc = audit_mark_read(writer->dir, &known, error);
+    if (rc != NG_ENOTFOUND) {
+        return rc;
+    }
+    writer_take_mark(writer);
+    return audit_mark_write(writer->dir, &writer->mark, error);
+}
+
+/* Everything that was taken is in the log. is_over: the calls before the mark have ended, and
+ * had left their entries by then. */
+static int writer_end_mark(struct audit_writer *writer, bool is_over, struct buf *error)
+{
+    if (!is_over || !writer->is_marking) {
+        return NG_OK;
+    }
+    int rc = audit_mark_write(writer->dir, &writer->mark, error);
+    writer->is_marking = rc != NG_OK;
+    return rc;
+}
+
+/* ---- the work ---- */
+
 /* Appends all that was taken, and folds if that is due. */
-static int writer_work(struct audit_writer *writer, bool fold)
+static int writer_work(struct audit_writer *writer, bool fold, bool is_over)
 {
     struct buf error;
     int rc = NG_OK;
     buf_init(&error, WRITER_SENTENCE_MAX);
+    if (writer->log == NULL && writer->taken != NULL) {
+        rc = writer_open_log(writer, &error);
+        if (rc == NG_OK && writer->epochs != NULL) {
+            rc = writer_first_mark(writer, &error);
+        }
+    }
     while (rc == NG_OK && writer->taken != NULL) {
         rc = writer_append_chunk(writer, &error);
     }
     int64_t now_ns = clock_monotonic_ns();
+    if (rc == NG_OK) {
+        rc = writer_end_mark(writer, is_over, &error);
+    }
     bool due = now_ns - writer->folded_ns >= (int64_t)AUDIT_CHECKPOINT_MS * 1000000;
     if (rc == NG_OK && writer->has_news && (due || fold)) {
         rc = audit_log_fold(writer->log, &error);
         writer->folded_ns = now_ns;
         writer->has_news = rc != NG_OK;
         if (rc == NG_OK) {
+            rc = writer_prune(writer, now_ns, &error);
+        }
+        if (rc == NG_OK) {
+            writer_begin_mark(writer);
             writer_tell(writer, now_ns);
         }
     }
@@ -290,7 +393,7 @@ static void writer_wait(struct audit_writer *writer, int rc)
         return;
     }
     if (!writer->has_news) {
-        while (!writer->stops && writer->first == NULL) {
+        while (!writer->stops && writer->first == NULL && writer->redaction == NULL) {
             lock_wait(&writer->wake, &writer->lock);
         }
         return;
@@ -298,9 +401,70 @@ static void writer_wait(struct audit_writer *writer, int rc)
     until = clock_deadline(AUDIT_CHECKPOINT_MS -
                            (clock_monotonic_ns() - writer->folded_ns) / 1000000);
     waited = 0;
-    while (!writer->stops && writer->first == NULL && waited == 0) {
+    while (!writer->stops && writer->first == NULL && writer->redaction == NULL &&
+           waited == 0) {
         waited = lock_wait_until(&writer->wake, &writer->lock, &until);
     }
+}
+
+/* Between two appends: the names that entries show are durable then. */
+static void writer_redact(struct audit_writer *writer)
+{
+    lock_take(&writer->lock);
+    struct redaction *redaction = writer->redaction;
+    lock_release(&writer->lock);
+    if (redaction == NULL) {
+        return;
+    }
+    int rc = writer->log == NULL ? writer_open_log(writer, redaction->error) : NG_OK;
+    if (rc == NG_OK) {
+        rc = audit_names_sync(writer->names, redaction->error);
+    }
+    if (rc == NG_OK) {
+        rc = audit_values_redact(writer->dir, redaction->value, &redaction->count,
+                                 redaction->error);
+        audit_names_forget(writer->names);
+    }
+    lock_take(&writer->lock);
+    redaction->rc = rc;
+    redaction->done = true;
+    writer->redaction = NULL;
+    pthread_cond_broadcast(&writer->redacted);
+    lock_release(&writer->lock);
+}
+
+int audit_writer_redact(struct audit_writer *writer, struct ng_str value, uint64_t *ret_count,
+                        struct buf *error)
+{
+    struct redaction redaction = {.value = value, .error = error};
+    lock_take(&writer->lock);
+    while (writer->redaction != NULL) {
+        lock_wait(&writer->redacted, &writer->lock);
+    }
+    writer->redaction = &redaction;
+    pthread_cond_signal(&writer->wake);
+    while (!redaction.done) {
+        lock_wait(&writer->redacted, &writer->lock);
+    }
+    lock_release(&writer->lock);
+    *ret_count = redaction.count;
+    return redaction.rc;
+}
+
+/* No call is left. */
+static void writer_last_mark(struct audit_writer *writer, int rc)
+{
+    struct buf error;
+    if (rc != NG_OK || writer->log == NULL || writer->epochs == NULL) {
+        return;
+    }
+    buf_init(&error, WRITER_SENTENCE_MAX);
+    writer_take_mark(writer);
+    if (audit_mark_write(writer->dir, &writer->mark, &error) != NG_OK) {
+        log_write(NG_LOG_WARNING, "audit", "%s",
+                  buf_cstr(&error)); /* the next start reads more */
+    }
+    buf_done(&error);
 }
 
 static void *writer_run(void *user)
@@ -308,15 +472,19 @@ static void *writer_run(void *user)
     struct audit_writer *writer = user;
     int rc = NG_OK;
     bool stops = false;
+    bool is_over = false;
     (void)pthread_setname_np(pthread_self(), "ng-audit");
     while (!stops) {
         lock_take(&writer->lock);
         writer_wait(writer, rc);
+        is_over = writer->epochs != NULL && audit_epochs_are_over(writer->epochs);
         writer_take(writer);
         stops = writer->stops;
         lock_release(&writer->lock);
-        rc = writer_work(writer, stops);
+        rc = writer_work(writer, stops, is_over);
+        writer_redact(writer);
     }
+    writer_last_mark(writer, rc);
     return NULL;
 }
 
@@ -329,19 +497,18 @@ static void writer_free(struct audit_writer *writer)
         writer->taken = record->next;
         free(record);
     }
-    audit_names_close(writer->names);
-    audit_log_close(writer->log);
-    if (writer->dir >= 0) {
-        (void)close(writer->dir);
-    }
+    writer_close_log(writer);
     buf_done(&writer->text);
     pthread_cond_destroy(&writer->wake);
+    pthread_cond_destroy(&writer->redacted);
     lock_done(&writer->lock);
+    free(writer->path);
+    free(writer->name);
     free(writer);
 }
 
-int audit_writer_open(const char *path, struct ng_str name, struct audit_writer **ret,
-                      struct buf *error)
+int audit_writer_open(const char *path, struct ng_str name, enum audit_begin begin,
+                      struct audit_writer **ret, struct buf *error)
 {
     struct audit_writer *writer = alloc_zeroed(1, sizeof(*writer));
     if (writer == NULL) {
@@ -354,25 +521,42 @@ int audit_writer_open(const char *path, struct ng_str name, struct audit_writer 
     buf_init(&writer->text, WRITER_CHUNK_BYTES);
     lock_init(&writer->lock, LOCK_AUDIT_WRITER);
     lock_cond_init(&writer->wake);
-    int rc = audit_log_open(path, name, &writer->log, error);
-    if (rc == NG_OK) {
-        rc = audit_disk_open(path, false, &writer->dir, error);
+    lock_cond_init(&writer->redacted);
+    writer->path = str_dup(ng_str_of(path));
+    writer->name = str_dup(name);
+    int rc = writer->path != NULL && writer->name != NULL ? NG_OK : NG_EINTERNAL;
+    if (rc == NG_OK && begin == AUDIT_AT_ONCE) {
+        rc = writer_open_log(writer, error);
     }
-    if (rc == NG_OK) {
-        writer->has_news = audit_log_size(writer->log) > audit_log_checkpoint(writer->log).size;
-        writer->names = audit_names_open(writer->dir);
-        if (writer->names == NULL ||
-            pthread_create(&writer->thread, NULL, writer_run, writer) != 0) {
-            (void)buf_add_c(error, "the thread of the audit log cannot be started");
-            rc = NG_EINTERNAL;
-        }
+    if (rc == NG_OK && pthread_create(&writer->thread, NULL, writer_run, writer) != 0) {
+        rc = NG_EINTERNAL;
     }
     if (rc != NG_OK) {
+        if (error->len == 0) {
+            (void)buf_add_c(error, "the thread of the audit log cannot be started");
+        }
         writer_free(writer);
         return rc;
     }
     *ret = writer;
     return NG_OK;
+}
+
+void audit_writer_keep(struct audit_writer *writer, int64_t keep_ms, uint64_t max_bytes)
+{
+    lock_take(&writer->lock);
+    writer->keep = (struct audit_prune){keep_ms, max_bytes};
+    writer->prunes = true;
+    lock_release(&writer->lock);
+}
+
+void audit_writer_follow(struct audit_writer *writer, struct audit_epochs *epochs,
+                         const atomic_uint_fast64_t *last_seq)
+{
+    lock_take(&writer->lock);
+    writer->epochs = epochs;
+    writer->last_seq = last_seq;
+    lock_release(&writer->lock);
 }
 
 void audit_writer_close(struct audit_writer *writer)

@@ -207,22 +207,24 @@ void call_cancel(struct call *call)
     }
 }
 
-void call_note_change(struct call *call, const struct ng_key *key, uint64_t revision)
+struct call_change *call_note_change(struct call *call, const struct ng_key *key,
+                                     uint64_t revision)
 {
     call->change_count++;
-    if (call->change_count > CALL_CHANGES_MAX) {
-        return;
+    if (call->change_count > CALL_CHANGES_MAX && !gateway_keeps_audit(call->gateway)) {
+        return NULL;
     }
     struct call_change *change = arena_zalloc(&call->arena, sizeof(*change));
     if (change == NULL) {
-        return; /* it is counted */
+        return NULL;
     }
     change->collection = arena_copy(&call->arena, key->collection);
     change->space = arena_copy(&call->arena, key->space);
-    change->id = arena_copy(&call->arena, utf8_cut(key->id, LOG_VALUE_MAX));
+    change->id = arena_copy(&call->arena, utf8_cut(key->id, CALL_CHANGE_ID_MAX));
     change->revision = revision;
     change->next = call->changes;
     call->changes = change;
+    return change;
 }
 
 bool call_name_valid(struct ng_str name)
@@ -332,6 +334,7 @@ int call_allow_spaces(struct call *call, const struct ng_str *spaces, size_t cou
 
 void call_take_origin(struct call *call, const struct call *from)
 {
+    call->face = from->face;
     call->remote = arena_copy(&call->arena, from->remote);
     call->caller.client = arena_copy(&call->arena, from->caller.client);
     call->method = arena_copy(&call->arena, from->method);

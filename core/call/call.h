@@ -94,14 +94,20 @@ struct call_end {
     struct call_end *next;
 };
 
-/* Documents that one line of the audit log names; the rest is counted. */
+/* Documents that one audit line names; the rest is counted. */
 #define CALL_CHANGES_MAX 32
 
-/* A document that the call changes, for the audit log (audit.h). Memory of the call. */
+/* Bytes of an id that are kept. */
+#define CALL_CHANGE_ID_MAX ((size_t)1024)
+
+/* A document that the call changes, for audit.h. Memory of the call. The last two are set by
+ * the commit, before it lets the call go on. */
 struct call_change {
     struct ng_str collection, space, id;
     uint64_t revision;
     struct call_change *next;
+    uint64_t seq; /* 0: the backend gives it later */
+    bool is_stored;
 };
 
 /*
@@ -161,6 +167,8 @@ struct call {
     struct gateway *gateway;
     struct arena arena;
     struct ng_str remote; /* address of the caller, "unix", or absent */
+    const char *face;     /* the door that it came in by: "rest", "mcp", "stdio" or "cli"; NULL:
+                             it is the gateway's own */
     uid_t user;           /* the Unix user of the caller, or CALL_NO_USER */
 
     /* Request: filled by the transport before dispatch(). */
@@ -209,6 +217,7 @@ struct call {
     bool may_block;                /* of the thread that runs the tool just now */
     atomic_bool read_only;         /* by the tool's declaration and this call's arguments */
     enum call_phase phase;
+    unsigned epoch;                  /* of gateway->audit.epochs, from ADMITTED on */
     atomic_uint flags;               /* of enum call_flag */
     struct async_mutex *mutex;       /* of its plugin, where the call holds it */
     bool held;                       /* something was begun that outlives the run */
@@ -246,10 +255,10 @@ struct call {
     struct call *timer_prev, *timer_next; /* in a list of timers.c */
     enum call_timer timer;                /* which one */
     int64_t told_ns;                      /* when its delay was last logged; 0: never */
-    struct call_change *changes;          /* the last first; at most CALL_CHANGES_MAX */
-    size_t change_count;                  /* all of them */
-    size_t bytes;                         /* of files and the like that it keeps */
-    size_t bytes_counted;                 /* of them, in limits.buffered */
+    struct call_change *changes; /* the last first; without an audit log CALL_CHANGES_MAX */
+    size_t change_count;         /* all of them */
+    size_t bytes;                /* of files and the like that it keeps */
+    size_t bytes_counted;        /* of them, in limits.buffered */
 
     /* Not zeroed in a new call. */
     char late_text[160];         /* the sentence of a deadline */
@@ -343,8 +352,8 @@ bool call_has_space(const struct ng_caller *caller, struct ng_str space);
 void call_take_key(struct call *call, struct key *key);
 /* Sets the run, of a form that dispatch/run_id.h has found good; copies. Absent: none. */
 void call_set_run(struct call *call, struct ng_str run);
-/* Takes address, client, method and target, ids of request and trace, run, session and key of
- * `from`. Copies. */
+/* Takes address, door, client, method and target, ids of request and trace, run, session and
+ * key of `from`. Copies. */
 void call_take_origin(struct call *call, const struct call *from);
 
 /* From any thread: the client has left or cancelled. */
@@ -436,9 +445,11 @@ static inline void call_complete(struct call *call)
     }
 }
 
-/* Only where call_is_audited() (gateway.h). A document that the call changes, before its commit
- * is queued. The thread that runs the call. Texts are copied. */
-void call_note_change(struct call *call, const struct ng_key *key, uint64_t revision);
+/* Only where call_notes_changes() (gateway.h). A document that the call changes, before its
+ * commit is queued. The thread that runs the call. Texts are copied. NULL: it is only counted.
+ */
+struct call_change *call_note_change(struct call *call, const struct ng_key *key,
+                                     uint64_t revision);
 
 /* Its plugin's share of the workers, for a task of the call; NULL: the core's own work has
  * none. plugin.h has more of its plugin. */

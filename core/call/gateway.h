@@ -4,6 +4,7 @@
 #define NOTEGATE_CORE_GATEWAY_H
 
 #include "call.h"
+#include "core/audit/audit_epochs.h"
 #include "core/base/log.h"
 #include "metrics.h"
 #include "pool.h"
@@ -28,6 +29,18 @@ struct recorder;
 struct watchdog;
 struct disk;
 struct audit_refusals;
+struct audit_writer;
+
+/* The audit log, and what its entries need. */
+struct gateway_audit {
+    struct audit_writer *writer;     /* audit_writer.h; NULL: there is no audit log */
+    struct audit_refusals *refusals; /* of requests, for its entries */
+    bool always;                     /* else while the gateway has keys */
+    bool serves;                     /* it tells its stop */
+    atomic_bool reads;               /* calls that only read have entries, too */
+    struct audit_epochs epochs;      /* of calls */
+    atomic_uint_fast64_t last_seq;   /* of the changes that calls know */
+};
 
 struct gateway {
     struct ng_host
@@ -53,7 +66,8 @@ struct gateway {
     struct disk *disk;               /* disk.h; NULL where there is no store */
     struct timers *timers;           /* deadlines of calls */
     struct audit_refusals *refusals; /* audit_refusals.h; NULL where nothing runs */
-    struct watchdog *watchdog;       /* watchdog.h; NULL where nothing runs */
+    struct gateway_audit audit;
+    struct watchdog *watchdog; /* watchdog.h; NULL where nothing runs */
     struct buf left_out; /* names of plugins left out for their crashes; made at the start */
     struct module **modules;
     size_t module_count;
@@ -96,12 +110,23 @@ static inline bool gateway_has_keys(const struct gateway *of)
            atomic_load_explicit(of->active_keys, memory_order_acquire) > 0;
 }
 
-/* Is there an audit log? Where log.audit does not say so, a gateway with keys has one. Callers
- * without a key have the bounded lines of auth.c. */
+/* Does the audit log get entries now? */
+static inline bool gateway_keeps_audit(const struct gateway *of)
+{
+    return of != NULL && of->audit.writer != NULL && (of->audit.always || gateway_has_keys(of));
+}
+
+/* Does the gateway's log tell of calls? Where log.audit does not say so, that of a gateway with
+ * keys does. Callers without a key have the bounded lines of auth.c. */
 static inline bool call_is_audited(const struct gateway *of)
 {
     return log_switched_on(LOG_AUDIT) ||
            (log_switched_on(LOG_AUDIT_KEYED) && gateway_has_keys(of));
+}
+
+static inline bool call_notes_changes(const struct gateway *of)
+{
+    return call_is_audited(of) || gateway_keeps_audit(of);
 }
 
 #endif

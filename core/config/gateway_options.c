@@ -70,6 +70,10 @@ const struct ng_option gateway_options[] = {
          "Callers that need a key. auto: all callers once a key exists; before that, callers "
          "on this machine that run as the gateway's user need none. on: all callers. off: no "
          "caller (loopback only)."),
+    TEXT("audit", "auto", "auto on off",
+         "The audit log, a signed log in the data directory that shows whether it was changed. "
+         "auto: on while the gateway has keys."),
+    PLAIN("audit.reads", BOOL, "false", "true: the audit log has calls that only read, too."),
     PLAIN("allowed_hosts", LIST, NULL,
           "Host names that requests may use, besides the listening address and localhost: a "
           "name, *.NAME for every name below it, an address, or a range of addresses, for "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* audit.c - the audit log: the calls that have a line, and the text of it. */
+/* audit.c - the calls and events that have an audit line or an entry, and the text of lines. */
 #include "audit.h"
 
+#include "audit_put.h"
 #include "audit_refusals.h"
 #include "core/base/clock.h"
 #include "core/base/log_record.h"
@@ -81,9 +82,16 @@ static void add_changes(struct log_record *record, const struct call *call)
     if (call->change_count == 0) {
         return;
     }
+    size_t kept = 0;
+    for (const struct call_change *at = call->changes; at != NULL; at = at->next) {
+        kept++;
+    }
     log_record_list(record, "changes");
     for (const struct call_change *at = call->changes; at != NULL; at = at->next) {
-        log_record_change(record, at->collection, at->id, at->revision);
+        if (kept-- <= CALL_CHANGES_MAX) { /* the first of them */
+            log_record_change(record, at->collection, utf8_cut(at->id, LOG_VALUE_MAX),
+                              at->revision);
+        }
     }
     log_record_list_end(record);
     if (call->change_count > CALL_CHANGES_MAX) {
@@ -116,30 +124,30 @@ static unsigned count_refusal(const struct call *call, const char *outcome)
     return audit_refusals_count(call->gateway->refusals, &refusal, clock_monotonic_ns());
 }
 
-/* Does a call that was not refused have a line? */
-static bool is_told(const struct call *call)
+/* Does a call that was not refused have a line, or an entry? with_reads: also where it only
+ * reads. */
+static bool is_told(const struct call *call, bool with_reads)
 {
     bool reads = call->read_only && call->change_count == 0;
     if (call->tool == NULL && !reads) {
         return false; /* the gateway's own work */
     }
-    return !reads ||
-           (log_switched_on(LOG_AUDIT_READS) && asked_tool(call).len + call->method.len > 0);
+    return !reads || (with_reads && asked_tool(call).len + call->method.len > 0);
 }
 
-void audit_call(const struct call *call, int rc, int64_t took_ns)
+static void write_line(const struct call *call, const struct audit_outcome *end)
 {
     struct log_record record;
     const struct ng_caller *caller = &call->caller;
     const struct result *staged = &call->staged;
-    const char *outcome = rc == NG_OK ? "ok" : call_error_name(call, rc);
-    struct ng_str tool = asked_tool(call);
-    bool refused = is_refusal(call, rc) && tool.len + call->method.len > 0;
+    const char *outcome = end->name;
+    struct ng_str tool = end->tool;
+    bool refused = end->is_refusal;
     unsigned count = 0;
     if (refused) {
         count = count_refusal(call, outcome);
     }
-    if (refused ? count == 0 : !is_told(call)) {
+    if (refused ? count == 0 : !is_told(call, log_switched_on(LOG_AUDIT_READS))) {
         return;
     }
     log_record_begin(&record, LOG_AUDIT);
@@ -147,7 +155,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     if (tool.len == 0) {
         log_record_text(&record, "method", call->method);
     } else if (call->tool != NULL) {
-        log_record_text(&record, "operation", operation(call));
+        log_record_text(&record, "operation", end->operation);
     }
     log_record_text(&record, "outcome", ng_str_of(outcome));
     if (refused) {
@@ -156,7 +164,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     if (refused || call->read_only) {
         log_record_text(&record, "target", asked_target(call));
     }
-    if (rc != staged->rc) {
+    if (end->rc != staged->rc) {
         log_record_text(&record, "ended", ng_str_of(staged->code));
     }
     if (call->answer_state == CALL_ANSWER_REPEATED) {
@@ -171,7 +179,7 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     log_record_text(&record, "space", space_of(call));
     log_record_text(&record, "role", ng_str_of(key_role_name(caller->role)));
     log_record_text(&record, "mode", ng_str_of(key_mode_name(caller->mode)));
-    log_record_ms(&record, "duration_ms", took_ns);
+    log_record_ms(&record, "duration_ms", end->took_ns);
     if (staged->rc == NG_OK && staged->revision_kind == REVISION_TEXT) {
         log_record_text(&record, "revision", staged->revision_text);
     } else if (staged->rc == NG_OK && staged->revision_kind == REVISION_NUMBER) {
@@ -186,8 +194,28 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     log_record_end(&record, "%s %s", asked, outcome);
 }
 
+void audit_call(const struct call *call, int rc, int64_t took_ns)
+{
+    const struct gateway *gateway = call->gateway;
+    struct audit_outcome end = {
+        .rc = rc,
+        .name = rc == NG_OK ? "ok" : call_error_name(call, rc),
+        .tool = asked_tool(call),
+        .operation = call->tool != NULL ? operation(call) : STR_NONE,
+        .took_ns = took_ns,
+    };
+    end.is_refusal = is_refusal(call, rc) && end.tool.len + call->method.len > 0;
+    if (call_is_audited(gateway)) {
+        write_line(call, &end);
+    }
+    if (gateway_keeps_audit(gateway) &&
+        (end.is_refusal || is_told(call, atomic_load(&gateway->audit.reads)))) {
+        audit_put_call(call, &end);
+    }
+}
+
 /* 0: no line is due. */
-static unsigned count_request(const struct audit_event *event)
+static unsigned count_request(struct audit_refusals *refusals, const struct audit_event *event)
 {
     struct audit_refusal refusal = {
         .code = event->outcome,
@@ -197,7 +225,7 @@ static unsigned count_request(const struct audit_event *event)
         .event = ng_str_of(event->what),
         .target = event->target,
     };
-    return audit_refusals_count(event->gateway->refusals, &refusal, clock_monotonic_ns());
+    return audit_refusals_count(refusals, &refusal, clock_monotonic_ns());
 }
 
 void audit_event(const struct audit_event *event)
@@ -206,11 +234,16 @@ void audit_event(const struct audit_event *event)
     bool stranger = strcmp(event->outcome, error_name(NULL, NG_EUNAUTHENTICATED)) == 0;
     bool on = call_is_audited(event->gateway) ||
               (event->is_of_keys && log_switched_on(LOG_AUDIT_KEYED));
-    if (!on || (stranger && !log_switched_on(LOG_AUDIT))) {
-        return;
-    }
+    bool has_line = on && (!stranger || log_switched_on(LOG_AUDIT));
+    bool has_entry = gateway_keeps_audit(event->gateway) ||
+                     (event->is_of_keys && event->gateway->audit.writer != NULL);
     unsigned count = 0;
-    if (event->is_refusal && (count = count_request(event)) == 0) {
+    if (has_entry &&
+        (!event->is_refusal || count_request(event->gateway->audit.refusals, event) > 0)) {
+        audit_put_event(event);
+    }
+    if (!has_line ||
+        (event->is_refusal && (count = count_request(event->gateway->refusals, event)) == 0)) {
         return;
     }
     log_record_begin(&record, LOG_AUDIT);

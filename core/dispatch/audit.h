@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * audit.h - the audit log (log.audit; where that is not set, once there is a key): caller,
- * tool, documents and outcome of each change.
+ * audit.h - the account of a call or an event: a line of the gateway's log (log.audit; where
+ * that is not set, once there is a key), and an entry of the audit log (audit_put.h).
  *
  * One line for each call that changes something or tries to; with log.audit: reads also for
  * one that only reads. Refused calls and requests have a line a second for each agent and error
@@ -27,8 +27,10 @@ void audit_call(const struct call *call, int rc, int64_t took_ns);
 struct audit_event {
     const struct gateway *gateway;
     const char *what, *outcome;
-    bool is_of_keys; /* a key was made, changed or ended: also where no key is left */
-    bool is_refusal; /* counted, as refused calls are */
+    const char *face;        /* as that of a call, or NULL */
+    const struct call *call; /* of a change of keys, or NULL */
+    bool is_of_keys;         /* a key was made, changed or ended: also where no key is left */
+    bool is_refusal;         /* counted, as refused calls are */
     struct ng_str agent, key, remote, client, target, members, run, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);

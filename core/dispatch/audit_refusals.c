@@ -32,14 +32,16 @@ struct pair {
 
 struct audit_refusals {
     struct lock lock;
+    enum audit_refusals_kind kind;
     struct pair pairs[AUDIT_REFUSALS_MAX];
 };
 
-struct audit_refusals *audit_refusals_new(void)
+struct audit_refusals *audit_refusals_new(enum audit_refusals_kind kind)
 {
     struct audit_refusals *refusals = alloc_zeroed(1, sizeof(*refusals));
     if (refusals != NULL) {
         lock_init(&refusals->lock, LOCK_AUDIT);
+        refusals->kind = kind;
     }
     return refusals;
 }
@@ -117,6 +119,8 @@ unsigned audit_refusals_count(struct audit_refusals *refusals,
         count = pair->untold;
         pair->untold = 0;
         pair->told_ns = now_ns;
+    } else if (refusals->kind == AUDIT_REFUSALS_ENTRIES) {
+        pair->untold = 0;
     } else {
         keep(&pair->key, refusal->key);
         keep(&pair->remote, refusal->remote);

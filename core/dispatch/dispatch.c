@@ -435,6 +435,7 @@ static int dispatch_admit(struct call *call)
     struct gateway *gateway = call->gateway;
     call->started_ns = clock_monotonic_ns();
     atomic_fetch_add(&gateway->active, 1);
+    call->epoch = audit_epochs_enter(&gateway->audit.epochs);
     call_move(call, CALL_ADMITTED);
     if (atomic_load(&gateway->stopping)) {
         return call_fail(call, NG_EBUSY, "the gateway is stopping");

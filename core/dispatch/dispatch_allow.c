@@ -3,6 +3,7 @@
 #include "dispatch_allow.h"
 
 #include "audit.h"
+#include "core/audit/audit_writer.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
@@ -207,6 +208,30 @@ static void dispatch_hint_reading(struct call *call, const struct tool *tool)
     }
 }
 
+/* No change without an entry in the audit log: where too many wait already, it is refused. */
+static int dispatch_check_audit(struct call *call)
+{
+    struct audit_writer *writer = call->gateway->audit.writer;
+    struct buf why;
+    if (!gateway_keeps_audit(call->gateway) || !audit_writer_is_full(writer)) {
+        return NG_OK;
+    }
+    buf_init(&why, CALL_MESSAGE_MAX);
+    bool fails = audit_writer_is_failing(writer, &why);
+    call_fail(call, NG_EUNAVAILABLE, "changes are refused: %zu entries of the audit log %s%s",
+              audit_writer_waiting(writer), fails ? "cannot be written: " : "wait for the disk",
+              buf_cstr(&why));
+    if (fails) {
+        call->staged.hint = ng_str_of("Mend what keeps them from being written; they are tried "
+                                      "again each second. audit: off and a restart give them "
+                                      "up");
+    } else {
+        call->staged.hint = ng_str_of("Try again in a moment");
+    }
+    buf_done(&why);
+    return NG_EUNAVAILABLE;
+}
+
 int dispatch_authorize(struct call *call, const struct tool *tool)
 {
     if (!key_allows_tool(call->key, tool->desc.name)) {
@@ -248,8 +273,9 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     }
     if (rc != NG_OK) {
         dispatch_hint_reading(call, tool);
+        return rc;
     }
-    return rc;
+    return dispatch_check_audit(call);
 }
 
 int dispatch_rate(struct call *call)
@@ -278,7 +304,7 @@ int dispatch_take_rate(struct call *call)
         metrics_count(call->gateway->metrics, METRICS_RATE_LIMITED);
         call_complete_result(call);
         call->final = call->staged;
-        if (call_is_audited(call->gateway)) {
+        if (call_notes_changes(call->gateway)) {
             audit_call(call, rc, 0);
         }
     }

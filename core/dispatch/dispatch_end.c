@@ -42,7 +42,7 @@ static void dispatch_account(struct call *call, int rc)
                   (int)call->staged.message.len,
                   call->staged.message.data != NULL ? call->staged.message.data : "");
     }
-    if (call_is_audited(gateway)) {
+    if (call_notes_changes(gateway)) {
         audit_call(call, rc, took);
     }
     if (gateway->recorder != NULL) {
@@ -102,6 +102,9 @@ int dispatch_finish(struct call *call, bool sync)
     int none = 0;
     bool first = atomic_compare_exchange_strong(&call->answered, &none, 1);
     dispatch_account(call, first ? call->staged.rc : NG_ETIMEOUT);
+    if (counted) {
+        audit_epochs_leave(&gateway->audit.epochs, call->epoch); /* its entry is queued */
+    }
     if (first) {
         call->final = call->staged;
     }

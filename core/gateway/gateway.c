@@ -29,6 +29,7 @@
 #include "core/store/disk.h"
 #include "core/store/idempotency.h"
 #include "core/store/store.h"
+#include "gateway_audit.h"
 #include "gateway_modules.h"
 #include "gateway_open.h"
 
@@ -281,6 +282,7 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     }
     metrics_limit(metrics, METRICS_CALL_TIMEOUT,
                   config_int(config, "limits.call_timeout") / 1000);
+    atomic_store(&gateway->audit.reads, config_bool(config, "audit.reads"));
     if (gateway->pool != NULL) {
         pool_set_queue(gateway->pool, (unsigned)config_int(config, "limits.queue"));
     }
@@ -356,7 +358,7 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         gateway->timers = timers_new(gateway_upkeep, gateway, GATEWAY_UPKEEP_MS);
-        gateway->refusals = audit_refusals_new();
+        gateway->refusals = audit_refusals_new(AUDIT_REFUSALS_LINES);
         rc = gateway->timers != NULL && gateway->refusals != NULL ? NG_OK : NG_EINTERNAL;
     }
     if (rc == NG_OK) {
@@ -367,6 +369,9 @@ static int gateway_open_all(struct gateway *gateway, const struct module *backen
     }
     if (rc == NG_OK) {
         rc = gateway_step(gateway, open_files, NULL, error);
+    }
+    if (rc == NG_OK) { /* recovery after a kill is complete by now, and no call is under way */
+        rc = gateway_open_audit(gateway, error);
     }
     if (rc == NG_OK) {
         rc = gateway_open_journal(gateway, error);
@@ -464,12 +469,14 @@ void gateway_close(struct gateway *gateway)
         return;
     }
     gateway_stop(gateway);
+    gateway_audit_seen(gateway);
     files_close(gateway->files);
     store_close(gateway->store);
     if (gateway->tasks.self != NULL) {
         gateway->tasks.close(gateway->tasks.self);
     }
     journal_close(gateway->journal);
+    gateway_close_audit(gateway); /* no call is left */
     cluster_free(gateway->cluster);
     pool_free(gateway->pool);
     keys_close(gateway->keys); /* after the store, which calls its watcher */

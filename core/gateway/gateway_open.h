@@ -37,6 +37,8 @@ int gateway_set_files(struct gateway *gateway, struct call *call, const struct c
 /* Opens everything. `error`: one or several lines. On NG_OK the gateway owns config. */
 int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_ms,
                  struct gateway **ret, struct buf *error);
+/* It serves from now on: the audit log has an entry of that, and later one of its stop. */
+void gateway_tell_start(struct gateway *gateway);
 /* Refuses new calls with BUSY, and waits at most wait_ms for the running ones. False: some are
  * still running. */
 bool gateway_drain(struct gateway *gateway, int64_t wait_ms);

@@ -233,6 +233,18 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
     return first;
 }
 
+/* The changes noted in the call are made. Before the call goes on. */
+static void txn_confirm(struct store_txn *txn)
+{
+    for (size_t i = 0; i < txn->count; i++) {
+        struct call_change *noted = txn->docs[i].noted;
+        if (noted != NULL) {
+            noted->seq = txn->puts[i].seq;
+            noted->is_stored = true;
+        }
+    }
+}
+
 static void txn_tell(struct store_txn *txn)
 {
     struct store *store = txn->store;
@@ -338,6 +350,7 @@ static void txn_done(void *user, struct ng_batch *batch, int rc)
         sentence = txn->refusal.data;
     }
     if (rc == NG_OK) {
+        txn_confirm(txn);
         txn_tell(txn);
     } else if (done != NULL && refused) {
         /* The functions have failed the call. */
@@ -364,12 +377,13 @@ static void txn_note(struct store_txn *txn)
     bool failed = arena->failed;
     bool oom = arena->oom;
     for (size_t i = 0; i < txn->count; i++) {
-        const struct txn_doc *doc = &txn->docs[i];
+        struct txn_doc *doc = &txn->docs[i];
         const struct ng_collection *collection =
             store_collection(txn->store, doc->change->key.collection);
         if (doc->next != NULL && collection != NULL &&
             (collection->flags & NG_COLLECTION_QUIET) == 0) {
-            call_note_change(txn->call, &doc->change->key, doc->next->doc.revision);
+            doc->noted =
+                call_note_change(txn->call, &doc->change->key, doc->next->doc.revision);
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */
@@ -407,7 +421,7 @@ int txn_queue(struct store_txn *txn, bool *ret_retry)
     }
     *ret_retry = !txn_publish(txn);
     if (!*ret_retry) {
-        if (call_is_audited(txn->call->gateway)) {
+        if (call_notes_changes(txn->call->gateway)) {
             txn_note(txn);
         }
         rc = txn_commit(txn);

@@ -18,6 +18,7 @@ struct txn_doc {
     struct version *next; /* made by the function; a reference, NULL: no change */
     struct ng_draft draft;
     bool locked;
+    struct call_change *noted; /* in its call, for the audit log; or NULL */
 };
 
 /* The answer of a call before the functions ran: their replies can be rolled back.

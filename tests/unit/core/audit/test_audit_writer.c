@@ -61,7 +61,7 @@ static const struct audit_entry plain = {
 static void open_writer(struct audit_rig *rig, struct audit_writer **ret)
 {
     buf_clear(&rig->error);
-    int rc = audit_writer_open(rig->dir, ng_str_of(RIG_NAME), ret, &rig->error);
+    int rc = audit_writer_open(rig->dir, ng_str_of(RIG_NAME), AUDIT_AT_ONCE, ret, &rig->error);
     if (rc != NG_OK) {
         fail_msg("%d: %s", rc, buf_cstr(&rig->error));
     }

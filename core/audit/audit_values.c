@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* audit_values.c - a table of one month by names, and removal of lines. */
+#include "audit_values.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "audit_disk.h"
+#include "core/base/arena.h"
+#include "core/base/hash_table.h"
+#include "core/base/str.h"
+
+struct value {
+    struct hash_link link;
+    char name[AUDIT_NAME_SIZE - 1];
+    size_t len;
+    char text[];
+};
+
+struct audit_values {
+    int dir;
+    char month[AUDIT_MONTH_LEN + 1]; /* "": none is loaded */
+    struct hash_table table;
+};
+
+static struct ng_str value_name(const struct value *value)
+{
+    return str_make(value->name, sizeof(value->name));
+}
+
+static bool value_is(const struct hash_link *link, const void *key)
+{
+    const struct value *value = HASH_ITEM(link, const struct value, link);
+    return str_equal(value_name(value), *(const struct ng_str *)key);
+}
+
+static void values_forget(struct audit_values *values)
+{
+    struct hash_link *link = hash_table_first(&values->table);
+    while (link != NULL) {
+        struct hash_link *next = hash_table_next(&values->table, link);
+        free(HASH_ITEM(link, struct value, link));
+        link = next;
+    }
+    hash_table_done(&values->table);
+    values->table = (struct hash_table){0};
+    values->month[0] = '\0';
+}
+
+static int values_add(void *user, struct ng_str line, struct ng_str name, struct ng_str text)
+{
+    struct audit_values *values = user;
+    (void)line;
+    if (hash_table_find(&values->table, str_hash(name), value_is, &name) != NULL) {
+        return NG_OK;
+    }
+    struct value *value = alloc_zeroed(1, sizeof(*value) + text.len);
+    if (value == NULL) {
+        return NG_EINTERNAL;
+    }
+    memcpy(value->name, name.data, sizeof(value->name));
+    if (text.len > 0) {
+        memcpy(value->text, text.data, text.len);
+    }
+    value->len = text.len;
+    int rc = hash_table_add(&values->table, &value->link, str_hash(name));
+    if (rc != NG_OK) {
+        free(value);
+    }
+    return rc;
+}
+
+static int values_load(struct audit_values *values, const char *month, struct buf *error)
+{
+    char file[AUDIT_NAMES_FILE_SIZE];
+    struct buf text;
+    uint64_t count;
+    uint64_t bad;
+    values_forget(values);
+    buf_init(&text, AUDIT_NAMES_FILE_MAX);
+    int rc = audit_disk_read(values->dir, audit_names_file(month, file), &text);
+    if (rc == NG_OK) {
+        rc = audit_names_each(buf_str(&text), values_add, values, &count, &bad);
+    } else if (rc == NG_ENOTFOUND) {
+        rc = NG_OK;
+    }
+    buf_done(&text);
+    if (rc != NG_OK) {
+        return audit_disk_fail(rc, file, "read", error);
+    }
+    memcpy(values->month, month, AUDIT_MONTH_LEN);
+    return NG_OK;
+}
+
+struct audit_values *audit_values_open(int dir)
+{
+    struct audit_values *values = alloc_zeroed(1, sizeof(*values));
+    if (values != NULL) {
+        values->dir = dir;
+    }
+    return values;
+}
+
+void audit_values_close(struct audit_values *values)
+{
+    if (values != NULL) {
+        values_forget(values);
+        free(values);
+    }
+}
+
+int audit_values_get(struct audit_values *values, struct ng_str time, struct ng_str name,
+                     struct ng_str *ret, struct buf *error)
+{
+    *ret = STR_NONE;
+    if (time.len < AUDIT_MONTH_LEN) {
+        return NG_OK;
+    }
+    if (memcmp(time.data, values->month, AUDIT_MONTH_LEN) != 0) {
+        char month[AUDIT_MONTH_LEN + 1] = "";
+        memcpy(month, time.data, AUDIT_MONTH_LEN);
+        int rc = values_load(values, month, error);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    const struct hash_link *link =
+        hash_table_find(&values->table, str_hash(name), value_is, &name);
+    if (link != NULL) {
+        const struct value *value = HASH_ITEM(link, const struct value, link);
+        *ret = str_make(value->text, value->len);
+    }
+    return NG_OK;
+}
+
+/* ---- redaction ---- */
+
+struct redaction {
+    int dir;
+    struct ng_str value; /* or a name */
+    uint64_t count;
+    struct buf kept; /* the lines of a month that stay */
+    struct buf *error;
+};
+
+static int redact_line(void *user, struct ng_str line, struct ng_str name, struct ng_str value)
+{
+    struct redaction *redaction = user;
+    if (str_equal(name, redaction->value) || str_equal(value, redaction->value)) {
+        redaction->count++;
+        return NG_OK;
+    }
+    (void)buf_add_str(&redaction->kept, line);
+    return buf_add_char(&redaction->kept, '\n');
+}
+
+static int redact_month(void *user, const char *month)
+{
+    struct redaction *redaction = user;
+    char file[AUDIT_NAMES_FILE_SIZE];
+    struct buf text;
+    uint64_t count;
+    uint64_t bad;
+    uint64_t before = redaction->count;
+    buf_init(&text, AUDIT_NAMES_FILE_MAX);
+    buf_clear(&redaction->kept);
+    int rc = audit_disk_read(redaction->dir, audit_names_file(month, file), &text);
+    if (rc == NG_OK) {
+        rc = audit_names_each(buf_str(&text), redact_line, redaction, &count, &bad);
+    }
+    if (rc == NG_OK && bad > 0) {
+        (void)buf_printf(redaction->error,
+                         "line %llu of the audit log's file %s is damaged, so nothing was "
+                         "removed from it; `notegate audit verify` tells more",
+                         (unsigned long long)bad, file);
+        rc = NG_EFAILED;
+    } else if (rc == NG_OK && redaction->count > before) {
+        rc = audit_disk_replace(redaction->dir, file, buf_str(&redaction->kept),
+                                S_IRUSR | S_IWUSR);
+    }
+    buf_done(&text);
+    return rc == NG_OK || redaction->error->len > 0
+               ? rc
+               : audit_disk_fail(rc, file, "changed", redaction->error);
+}
+
+int audit_values_redact(int dir, struct ng_str value, uint64_t *ret_count, struct buf *error)
+{
+    struct redaction redaction = {.dir = dir, .value = value, .error = error};
+    buf_init(&redaction.kept, AUDIT_NAMES_FILE_MAX);
+    int rc = audit_names_months(dir, redact_month, &redaction, error);
+    buf_done(&redaction.kept);
+    *ret_count = redaction.count;
+    return rc;
+}
