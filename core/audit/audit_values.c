@@ -2,8 +2,10 @@
 /* audit_values.c - a table of one month by names, and removal of lines. */
 #include "audit_values.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "audit_disk.h"
 #include "core/base/arena.h"
@@ -191,5 +193,64 @@ int audit_values_redact(int dir, struct ng_str value, uint64_t *ret_count, struc
     int rc = audit_names_months(dir, redact_month, &redaction, error);
     buf_done(&redaction.kept);
     *ret_count = redaction.count;
+    return rc;
+}
+
+/* ---- pruning ---- */
+
+#define TIME_MEMBER "\"time\":\""
+#define MONTHS 12
+
+struct month_limit {
+    int dir;
+    char month[AUDIT_MONTH_LEN + 1]; /* earlier ones go */
+    struct buf *error;
+};
+
+static int prune_month(void *user, const char *month)
+{
+    const struct month_limit *limit = user;
+    char file[AUDIT_NAMES_FILE_SIZE];
+    if (strncmp(month, limit->month, AUDIT_MONTH_LEN) < 0 &&
+        unlinkat(limit->dir, audit_names_file(month, file), 0) != 0) {
+        return audit_disk_fail(NG_EUNAVAILABLE, file, "removed", limit->error);
+    }
+    return NG_OK;
+}
+
+/* The month before that of the entry: a recovered one has the time of its change. */
+static bool month_before(struct ng_str entry, char out[AUDIT_MONTH_LEN + 1])
+{
+    uint64_t year;
+    uint64_t month;
+    size_t at = str_find(entry, ng_str_of(TIME_MEMBER), 0);
+    if (at == SIZE_MAX || entry.len - at < sizeof(TIME_MEMBER) - 1 + AUDIT_MONTH_LEN) {
+        return false;
+    }
+    const char *time = entry.data + at + sizeof(TIME_MEMBER) - 1;
+    if (!str_number(str_make(time, 4), UINT64_MAX, &year) ||
+        !str_number(str_make(time + 5, 2), MONTHS, &month) || year == 0 || month == 0) {
+        return false;
+    }
+    month += MONTHS * year - 2;
+    (void)snprintf(out, AUDIT_MONTH_LEN + 1, "%04u-%02u", (unsigned)(month / MONTHS) % 10000,
+                   (unsigned)(month % MONTHS) + 1);
+    return true;
+}
+
+int audit_values_prune(const struct audit_tiles *tiles, uint64_t first)
+{
+    struct month_limit limit = {.dir = tiles->dir, .error = tiles->error};
+    struct ng_str entry;
+    struct buf bundle;
+    if (first >= tiles->size) {
+        return NG_OK;
+    }
+    buf_init(&bundle, TLOG_BUNDLE_MAX);
+    int rc = audit_tiles_entry(tiles, first, &bundle, &entry);
+    if (rc == NG_OK && month_before(entry, limit.month)) {
+        rc = audit_names_months(tiles->dir, prune_month, &limit, tiles->error);
+    }
+    buf_done(&bundle);
     return rc;
 }

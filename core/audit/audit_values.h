@@ -4,6 +4,7 @@
 #define NOTEGATE_CORE_AUDIT_VALUES_H
 
 #include "audit_names.h"
+#include "audit_tiles.h"
 
 struct audit_values;
 
@@ -21,5 +22,9 @@ int audit_values_get(struct audit_values *values, struct ng_str time, struct ng_
 /* Removes the lines of a value, or of a name, in all months. *ret_count: lines. A gateway's
  * audit_names must forget its table then. NG_OK, or as above. */
 int audit_values_redact(int dir, struct ng_str value, uint64_t *ret_count, struct buf *error);
+
+/* Removes the months that no entry from `first` on can be of. NG_OK, NG_EFAILED, or as above.
+ */
+int audit_values_prune(const struct audit_tiles *tiles, uint64_t first);
 
 #endif

@@ -283,7 +283,8 @@ static int writer_prune(struct audit_writer *writer, int64_t now_ns, struct buf 
     const struct audit_tiles tiles = {writer->dir, audit_log_checkpoint(writer->log).size,
                                       error};
     writer->pruned_ns = now_ns;
-    return audit_tiles_prune(&tiles, &keep, clock_unix_ms(), &first);
+    int rc = audit_tiles_prune(&tiles, &keep, clock_unix_ms(), &first);
+    return rc == NG_OK && first > 0 ? audit_values_prune(&tiles, first) : rc;
 }
 
 /* ---- the mark ---- */

@@ -74,6 +74,10 @@ const struct ng_option gateway_options[] = {
          "The audit log, a signed log in the data directory that shows whether it was changed. "
          "auto: on while the gateway has keys."),
     PLAIN("audit.reads", BOOL, "false", "true: the audit log has calls that only read, too."),
+    RANGE("audit.keep", DURATION, "365d", 0, 36500 * DAY,
+          "How long entries of the audit log are kept; 0 keeps all."),
+    RANGE("audit.max_size", SIZE, "4GiB", 0, 1024 * GIB,
+          "Room for entries of the audit log: over that, the oldest go. 0: no limit."),
     PLAIN("allowed_hosts", LIST, NULL,
           "Host names that requests may use, besides the listening address and localhost: a "
           "name, *.NAME for every name below it, an address, or a range of addresses, for "

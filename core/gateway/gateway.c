@@ -282,7 +282,7 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     }
     metrics_limit(metrics, METRICS_CALL_TIMEOUT,
                   config_int(config, "limits.call_timeout") / 1000);
-    atomic_store(&gateway->audit.reads, config_bool(config, "audit.reads"));
+    gateway_audit_limits(gateway, config);
     if (gateway->pool != NULL) {
         pool_set_queue(gateway->pool, (unsigned)config_int(config, "limits.queue"));
     }

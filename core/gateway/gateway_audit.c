@@ -184,7 +184,20 @@ int gateway_open_audit(struct gateway *gateway, struct buf *error)
         return NG_EINTERNAL;
     }
     int rc = audit_writer_open(path, ng_str_of(name), begin, &gateway->audit.writer, error);
-    return rc == NG_OK ? audit_follow(gateway, path, begin, error) : rc;
+    if (rc == NG_OK) {
+        gateway_audit_limits(gateway, gateway->config);
+        rc = audit_follow(gateway, path, begin, error);
+    }
+    return rc;
+}
+
+void gateway_audit_limits(struct gateway *gateway, const struct config *config)
+{
+    atomic_store(&gateway->audit.reads, config_bool(config, "audit.reads"));
+    if (gateway->audit.writer != NULL) {
+        audit_writer_keep(gateway->audit.writer, config_int(config, "audit.keep"),
+                          (uint64_t)config_int(config, "audit.max_size"));
+    }
 }
 
 void gateway_audit_seen(struct gateway *gateway)

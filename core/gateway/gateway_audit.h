@@ -10,6 +10,8 @@
 
 /* Opens the log where `audit` says so: when the id of the gateway and its keys are known. */
 int gateway_open_audit(struct gateway *gateway, struct buf *error);
+/* The keys that a reload can change. */
+void gateway_audit_limits(struct gateway *gateway, const struct config *config);
 /* Before the store is closed: the log has the changes up to now, or gets them from calls. */
 void gateway_audit_seen(struct gateway *gateway);
 /* After the last call; writes what waits. */

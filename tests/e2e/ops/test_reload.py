@@ -55,11 +55,11 @@ def test_limits_hold_at_once_or_are_said_to_need_a_restart(configured):
                           limits__streams=3, limits__buffered="1MiB", limits__result="2MiB",
                           limits__call_timeout="9s", limits__workers=3, limits__stream_backlog=99, tools__max_answer="8KiB",
                           mcp__session_timeout="5min", history__keep="1d", journal__keep="9d", shutdown_timeout="3s", shutdown_delay="1s",
-                          audit__reads="true", auth="on", audit="on")
+                          audit__reads="true", audit__keep="9d", audit__max_size="1GiB", auth="on", audit="on")
     holds = {key for key, change in changes.items() if change["holds"]}
     assert holds == {"limits.body", "limits.depth", "limits.queue", "limits.connections", "limits.streams",
                      "limits.buffered", "limits.result", "limits.call_timeout", "mcp.session_timeout", "history.keep",
-                     "journal.keep", "tools.max_answer", "audit.reads",
+                     "journal.keep", "tools.max_answer", "audit.reads", "audit.keep", "audit.max_size",
                      "shutdown_timeout", "shutdown_delay"}
     assert set(changes) - holds == {"limits.workers", "limits.stream_backlog", "auth", "audit"}
     assert all("restart" in changes[key]["message"] for key in set(changes) - holds)
