@@ -39,6 +39,7 @@ enum command_option {
     OPTION_SET = 1 << 10,     /* --set alone */
     OPTION_RESTORE = 1 << 11, /* the part of a backup to restore */
     OPTION_WORK = 1 << 12,    /* --run: the work that calls belong to */
+    OPTION_AUDIT = 1 << 13,   /* which entries of the audit log, and how */
 };
 
 /* Options without a value, or-ed. */
@@ -53,9 +54,10 @@ enum line_flag {
     LINE_HELP = 1 << 7,
     LINE_VERSION = 1 << 8,
     LINE_HELP_MAN = 1 << 9,
-    LINE_RESTORE = 1 << 10,   /* of a key: it may take back the work of others */
-    LINE_NO_RUN = 1 << 11,    /* takes LINE_RUN back */
-    LINE_NO_RESTORE = 1 << 12 /* takes LINE_RESTORE back */
+    LINE_RESTORE = 1 << 10,    /* of a key: it may take back the work of others */
+    LINE_NO_RUN = 1 << 11,     /* takes LINE_RUN back */
+    LINE_NO_RESTORE = 1 << 12, /* takes LINE_RESTORE back */
+    LINE_OCSF = 1 << 13        /* audit: events of OCSF */
 };
 
 struct command;
@@ -77,6 +79,11 @@ struct command_line {
     const char *key_no_tools[KEY_TOOLS_MAX];
     size_t key_no_tool_count;
     const char *format;
+    /* Of `audit`, with agent and space. */
+    struct {
+        const char *run, *tool, *collection, *id, *outcome, *since, *until, *number,
+            *checkpoint;
+    } find;
     const char *only;            /* restore: the URI of one entry, note or file; or NULL */
     unsigned flags;              /* enum line_flag */
     const char *help_completion; /* the shell, or NULL */

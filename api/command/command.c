@@ -110,6 +110,25 @@ const struct option_row option_table[] = {
     {"all", 0, NULL, OPTION_KEY, LINE_ALL, 0, NULL, NULL, "list also revoked and expired keys"},
     {"force", 0, NULL, OPTION_KEY, LINE_FORCE, 0, NULL, NULL,
      "revoke also the last key in force"},
+    {"agent", 0, "NAME", OPTION_AUDIT, 0, MEMBER(agent), NULL, NULL, "entries of this agent"},
+    {"space", 0, "NAME", OPTION_AUDIT, 0, MEMBER(space), NULL, NULL, "entries of this space"},
+    {"run", 0, "ID", OPTION_AUDIT, 0, MEMBER(find.run), NULL, NULL, "entries of this run"},
+    {"tool", 0, "TOOL", OPTION_AUDIT, 0, MEMBER(find.tool), NULL, NULL, "entries of this tool"},
+    {"collection", 0, "NAME", OPTION_AUDIT, 0, MEMBER(find.collection), NULL, NULL,
+     "entries with a document of this collection"},
+    {"id", 0, "ID", OPTION_AUDIT, 0, MEMBER(find.id), NULL, NULL,
+     "entries with this document; a final * is any end"},
+    {"outcome", 0, "CODE", OPTION_AUDIT, 0, MEMBER(find.outcome), NULL, NULL,
+     "entries with this outcome: ok, recovered, or an error code"},
+    {"since", 0, "WHEN", OPTION_AUDIT, 0, MEMBER(find.since), NULL, NULL,
+     "entries after a time or day (UTC), or from 2h or 7d ago on"},
+    {"until", 0, "WHEN", OPTION_AUDIT, 0, MEMBER(find.until), NULL, NULL, "entries up to then"},
+    {"number", 'n', "N", OPTION_AUDIT, 0, MEMBER(find.number), NULL, NULL,
+     "`audit list`: so many entries at most (default: 20)"},
+    {"ocsf", 0, NULL, OPTION_AUDIT, LINE_OCSF, 0, NULL, NULL,
+     "as events of OCSF 1.8.0 (API Activity, class 6003)"},
+    {"checkpoint", 0, "FILE", OPTION_AUDIT, 0, MEMBER(find.checkpoint), NULL, NULL,
+     "`audit verify`: a checkpoint that was kept elsewhere; - is stdin"},
     {"json", 0, NULL, OPTION_JSON, LINE_JSON, 0, NULL, NULL, "answer in JSON, for scripts"},
     {"format", 0, "FORMAT", OPTION_FORMAT, 0, MEMBER(format), NULL, NULL,
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
@@ -335,7 +354,7 @@ static int command_check_words(const struct command_line *line)
     if (command == NULL) {
         return command_usage(line,
                              "no command; one of serve, mcp, call, tools, key, check, verify, "
-                             "backup, restore is needed");
+                             "audit, backup, restore is needed");
     }
     if (line->word_count < command->min_words) {
         return command_usage(line, "\"%s\" needs %s", command->name, command->words);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* command_table.c - the commands: name, words, help. Parser, help and man page read it. */
+#include "api/audit/audit_command.h"
 #include "commands.h"
 
 #define WORDS_MAX 100000
@@ -136,6 +137,28 @@ const struct command command_table[] = {
         .options = OPTION_CONFIG | OPTION_JSON,
         .run = command_verify,
         .needs_data = true,
+    },
+    {
+        .name = "audit",
+        .words = "list | export | verify | redact NAME",
+        .summary = "Read, verify and redact the audit log",
+        .details =
+            "The log is in the folder audit of the data directory; it is read there, also "
+            "while a gateway writes it.\n\n`audit list` shows the newest entries that the "
+            "options name, the newest first. `audit export` prints all of them as lines of "
+            "JSON, the oldest first.\n\n`audit verify` computes every hash again, up to the "
+            "signature of the checkpoint. With --checkpoint it also checks that the log goes "
+            "on "
+            "from there: only that shows that nobody with the key and the disk wrote another "
+            "past. It names the first bad entry.\n\n`audit redact NAME` removes what tells an "
+            "agent, address, client, space or id from the log for good; NAME may also be the "
+            "~ name that entries have for it. Entries and proofs do not change, and the "
+            "redaction is an entry.\n\nExit codes: 0; 1 if the log is not whole, or there is "
+            "none; 2 if the command line is wrong.",
+        .options = OPTION_CONFIG | OPTION_AUDIT | OPTION_JSON,
+        .min_words = 1,
+        .max_words = 2,
+        .run = audit_command,
     },
     {
         .name = "backup",

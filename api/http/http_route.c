@@ -11,6 +11,7 @@
 #include "http_server.h"
 
 #define PARAM "{name}"
+#define PARAM_PATH "{path}" /* as long; of several parts */
 /* How far a path may be from a known one to be named as a hint. */
 #define NEAR_MAX 3
 #define STATUS_NO_CONTENT 204
@@ -42,7 +43,8 @@ static bool matches(const struct route *route, const struct http_target *target,
         return str_equal(pattern, path);
     }
     size_t prefix = pattern.len - param.len;
-    if (path.len <= prefix || target->last != prefix ||
+    bool is_one = !str_ends(pattern, PARAM_PATH);
+    if (path.len <= prefix || (is_one && target->last != prefix) ||
         memcmp(path.data, pattern.data, prefix) != 0) {
         return false;
     }

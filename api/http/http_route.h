@@ -20,7 +20,8 @@ enum route_flags {
 struct route {
     unsigned methods; /* enum http_method, or-ed; HEAD comes with GET */
     unsigned flags;
-    const char *path; /* "/v1/tools", "/v1/tools/{name}" */
+    /* "/v1/tools"; "/v1/tools/{name}"; or all below: "/v1/audit/tile/{path}" */
+    const char *path;
     /* NG_OK: request->reply is filled; NG_PENDING: http_request_done() will be called. */
     int (*run)(struct http_request *request);
     /* After NG_PENDING, on the event loop. */

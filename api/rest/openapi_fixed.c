@@ -17,6 +17,9 @@
 #define TEXT_OR_NULL "{'type':['string','null']}"
 #define COUNT "{'type':'integer','minimum':0}"
 #define TIME "{'type':'string','format':'date-time'}"
+#define WHEN                                                                                   \
+    "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
+    "'^[1-9][0-9]{0,3}(min|h|d)$'}]}"
 #define ROLE "{'$ref':'#/components/schemas/Role'}"
 #define MODE "{'$ref':'#/components/schemas/Mode'}"
 #define FAILURE                                                                                \
@@ -94,6 +97,37 @@ static const char keys_parameters[] =
     "'schema':{'type':'boolean','default':false}},"
     "'WithFiles':{'name':'files','in':'query','description':'The files of the roots too.',"
     "'schema':{'type':'boolean','default':false}}";
+
+static const char audit_parameters[] =
+    ",'AuditAgent':{'name':'agent','in':'query','description':'Only of this agent.',"
+    "'schema':" TEXT "}"
+    ",'AuditKey':{'name':'key','in':'query','description':'Only with the key of this id.',"
+    "'schema':" TEXT "}"
+    ",'AuditRun':{'name':'run','in':'query','description':'Only of this run.',"
+    "'schema':" TEXT "}"
+    ",'AuditTool':{'name':'tool','in':'query','description':'Only of this tool.',"
+    "'schema':" TEXT "}"
+    ",'AuditSpace':{'name':'space','in':'query','description':'Only of this space.',"
+    "'schema':" TEXT "}"
+    ",'AuditCollection':{'name':'collection','in':'query','description':'Only with a document "
+    "of this collection.',"
+    "'schema':" TEXT "}"
+    ",'AuditId':{'name':'id','in':'query','description':'Only with this document; a final * is "
+    "any end.',"
+    "'schema':" TEXT "}"
+    ",'AuditOutcome':{'name':'outcome','in':'query','description':'Only with this outcome: ok, "
+    "recovered, an error code.',"
+    "'schema':" TEXT "}"
+    ",'AuditSince':{'name':'since','in':'query','description':'After a time or day, or so long "
+    "ago: 2h, 7d.','schema':" WHEN "},"
+    "'AuditUntil':{'name':'until','in':'query','description':'Up to then.','schema':" WHEN "},"
+    "'AuditBefore':{'name':'before','in':'query','description':'Entries with numbers below; "
+    "`next` of the page before.','schema':" COUNT "},"
+    "'AuditLimit':{'name':'limit','in':'query','description':'Most entries of the page.',"
+    "'schema':{'type':'integer','minimum':1,'maximum':200,'default':20}},"
+    "'AuditTile':{'name':'path','in':'path','required':true,'description':'Of a tile, as C2SP "
+    "tlog-tiles has it: 0/000, entries/x001/067.p/12.','schema':{'type':'string','pattern':"
+    "'^([0-9]+|entries)/(x[0-9]{3}/)*[0-9]{3}([.]p/[0-9]{1,3})?$'}}";
 
 static const char responses[] =
     "},'headers':{'Run':{'description':'The run of the call; absent: it has "
@@ -235,6 +269,19 @@ static const char keys_schemas[] =
     "'ok':{'type':'boolean'},'data_dir':" TEXT ",'backend':" TEXT ",'documents':" COUNT ","
     "'revisions':" COUNT ",'events':" COUNT "}}";
 
+static const char audit_schemas[] =
+    ",'AuditPage':{'type':'object','required':['entries','has_more'],'properties':{'entries':{"
+    "'type':'array','items':{'type':'object','required':['number','time'],'properties':{"
+    "'number':" COUNT ",'time':" TIME ",'face':" TEXT ",'agent':" TEXT ",'key':" TEXT
+    ",'role':" TEXT ",'mode':" TEXT ",'space':" TEXT ",'remote':" TEXT ",'client':" TEXT
+    ",'tool':" TEXT ",'operation':" TEXT ",'outcome':" TEXT ",'docs':{'type':'array','items':{"
+    "'type':'object','properties':{'collection':" TEXT ",'id':" TEXT ",'revision':" COUNT
+    ",'seq':" COUNT "}}},'run':" TEXT ",'trace':" TEXT ",'request':" TEXT ",'ms':" COUNT
+    "}}},'has_more':{'type':'boolean'},'next':" COUNT "}},"
+    "'RedactRequest':{'type':'object','additionalProperties':false,'required':['name'],"
+    "'properties':{'name':{'type':'string','description':'A value, or its name in entries.'}}},"
+    "'Redaction':{'type':'object','required':['names'],'properties':{'names':" COUNT "}}";
+
 void openapi_put(struct buf *out, const char *text)
 {
     const char *end;
@@ -254,9 +301,11 @@ void openapi_fixed_components(struct buf *out, const struct openapi_reader *read
     openapi_put(out, events_parameters);
     openapi_put(out, mcp_parameters);
     openapi_put(out, text_if(reader->admin, keys_parameters));
+    openapi_put(out, text_if(reader->admin, audit_parameters));
     openapi_put(out, responses);
     openapi_put(out, schemas);
     openapi_put(out, text_if(reader->admin, key_request_schemas));
     openapi_put(out, text_if(reader->admin, key_change_schemas));
     openapi_put(out, text_if(reader->admin, keys_schemas));
+    openapi_put(out, text_if(reader->admin, audit_schemas));
 }

@@ -152,6 +152,9 @@ static void writer_close_log(struct audit_writer *writer)
 static int writer_open_log(struct audit_writer *writer, struct buf *error)
 {
     int rc = audit_log_open(writer->path, ng_str_of(writer->name), &writer->log, error);
+    if (rc == NG_OK && audit_log_size(writer->log) == 0) {
+        rc = audit_log_fold(writer->log, error); /* a log without a checkpoint was cut */
+    }
     if (rc == NG_OK) {
         rc = audit_disk_open(writer->path, false, &writer->dir, error);
     }

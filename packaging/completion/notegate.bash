@@ -9,7 +9,7 @@ __notegate_tools() {
 
 _notegate() {
     local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
-    local commands="serve mcp call tools whoami key check verify backup restore test-backend test-plugin"
+    local commands="serve mcp call tools whoami key check verify audit backup restore test-backend test-plugin"
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
@@ -19,7 +19,7 @@ _notegate() {
         fi
     done
     case $last in
-    --config|-c)
+    --checkpoint|--config|-c)
         COMPREPLY=($(compgen -f -- "$word"))
         return
         ;;
@@ -39,7 +39,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--collection|--id|--outcome|--since|--until|--number|-n|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -77,6 +77,10 @@ _notegate() {
     verify)
         options="--json --config --set --listen --data-dir --root --help --version"
         words=""
+        ;;
+    audit)
+        options="--agent --space --run --tool --collection --id --outcome --since --until --number --ocsf --checkpoint --json --config --set --listen --data-dir --root --help --version"
+        words="list export verify redact"
         ;;
     backup)
         options="--json --files --force --config --set --listen --data-dir --root --help --version"

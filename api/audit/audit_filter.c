@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* audit_filter.c - all conditions have to hold. */
+#include "audit_filter.h"
+
+#include <stddef.h>
+
+#include "core/base/clock.h"
+#include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
+#include "core/config/config.h"
+
+static const struct condition {
+    const char *name;
+    size_t at;       /* in the filter */
+    size_t shown_at; /* in an entry */
+} conditions[] = {
+    {"agent", offsetof(struct audit_filter, agent), offsetof(struct audit_shown, agent)},
+    {"run", offsetof(struct audit_filter, run), offsetof(struct audit_shown, run)},
+    {"tool", offsetof(struct audit_filter, tool), offsetof(struct audit_shown, tool)},
+    {"space", offsetof(struct audit_filter, space), offsetof(struct audit_shown, space)},
+    {"outcome", offsetof(struct audit_filter, outcome), offsetof(struct audit_shown, outcome)},
+    {"key", offsetof(struct audit_filter, key), offsetof(struct audit_shown, key)},
+};
+
+static int filter_time(struct ng_str text, int64_t *ret_ms)
+{
+    struct rfc3339 time;
+    int64_t ago_ms;
+    if (rfc3339_read(text, &time)) {
+        *ret_ms = rfc3339_ms(&time);
+        return NG_OK;
+    }
+    if (config_parse_duration(text, &ago_ms) == NG_OK) {
+        *ret_ms = clock_unix_ms() - ago_ms;
+        return NG_OK;
+    }
+    return NG_EINVAL;
+}
+
+int audit_filter_set(struct audit_filter *filter, struct ng_str name, struct ng_str value)
+{
+    if (str_is(name, "since")) {
+        return filter_time(value, &filter->since_ms);
+    }
+    if (str_is(name, "until")) {
+        return filter_time(value, &filter->until_ms);
+    }
+    if (str_is(name, "collection")) {
+        filter->collection = value;
+        return NG_OK;
+    }
+    if (str_is(name, "id")) {
+        filter->id = value;
+        return NG_OK;
+    }
+    for (size_t i = 0; i < NG_COUNT(conditions); i++) {
+        if (str_is(name, conditions[i].name)) {
+            *(struct ng_str *)(void *)((char *)filter + conditions[i].at) = value;
+            return NG_OK;
+        }
+    }
+    return NG_ENOTFOUND;
+}
+
+static bool fits_text(struct ng_str wanted, struct ng_str text)
+{
+    return wanted.data == NULL || str_equal(wanted, text);
+}
+
+static bool fits_id(struct ng_str wanted, struct ng_str id)
+{
+    if (wanted.len > 0 && wanted.data[wanted.len - 1] == '*') {
+        return str_starts(id, str_make(wanted.data, wanted.len - 1));
+    }
+    return fits_text(wanted, id);
+}
+
+static bool fits_docs(const struct audit_filter *filter, const struct audit_shown *shown)
+{
+    if (filter->collection.data == NULL && filter->id.data == NULL) {
+        return true;
+    }
+    for (size_t i = 0; i < shown->doc_count; i++) {
+        if (fits_text(filter->collection, shown->docs[i].collection) &&
+            fits_id(filter->id, shown->docs[i].id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fits_time(const struct audit_filter *filter, const struct audit_shown *shown)
+{
+    struct rfc3339 time;
+    if (filter->since_ms == 0 && filter->until_ms == 0) {
+        return true;
+    }
+    if (!rfc3339_read(shown->time, &time)) {
+        return false;
+    }
+    int64_t ms = rfc3339_ms(&time);
+    return (filter->since_ms == 0 || ms > filter->since_ms) &&
+           (filter->until_ms == 0 || ms <= filter->until_ms);
+}
+
+bool audit_filter_fits(const struct audit_filter *filter, const struct audit_shown *shown)
+{
+    for (size_t i = 0; i < NG_COUNT(conditions); i++) {
+        const char *wanted = (const char *)filter + conditions[i].at;
+        const char *text = (const char *)shown + conditions[i].shown_at;
+        if (!fits_text(*(const struct ng_str *)(const void *)wanted,
+                       *(const struct ng_str *)(const void *)text)) {
+            return false;
+        }
+    }
+    return fits_docs(filter, shown) && fits_time(filter, shown);
+}
