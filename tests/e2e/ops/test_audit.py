@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -129,6 +130,17 @@ def test_a_damaged_log_refuses_the_start(tmp_path):
     assert "the audit log is damaged: it has tiles, but its checkpoint is missing" in refused_start(data, "audit=on")
     gateway = Gateway(data, sets=[PLUGINS, "audit=off"])
     assert gateway.call("notebook", {"mode": "read", "name": "n"}).status_code == 200
+    assert gateway.stop() == 0
+
+
+def test_a_key_that_others_can_read(tmp_path):
+    data = tmp_path / "data"
+    gateway = Gateway(data, sets=[PLUGINS, "audit=on"])
+    assert gateway.stop() == 0
+    (data / "audit" / "key").chmod(0o644)
+    command = re.search(r"`(chmod 600[^`]*)`", refused_start(data, "audit=on")).group(1)
+    subprocess.run([*command.split(), "key"], check=True, cwd=data / "audit", timeout=TIMEOUT)
+    gateway = Gateway(data, sets=[PLUGINS, "audit=on"])
     assert gateway.stop() == 0
 
 
