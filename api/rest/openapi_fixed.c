@@ -59,7 +59,12 @@ static const char call_parameters[] =
 
 static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
-    "position: from now on.','schema':" COUNT "},"
+    "position: from now on, a page from 0.','schema':" COUNT "},"
+    "'From':{'name':'from','in':'query','description':'Instead of since: a point, #SEQ, a time "
+    "of RFC 3339, a day, an age such as 2h, or now.','schema':" TEXT
+    "},'To':{'name':'to','in':'query','description':'Events up to this point.','schema':" TEXT
+    "},'Limit':{'name':'limit','in':'query','description':'Events of a page.','schema':{"
+    "'type':'integer','minimum':1,'maximum':1000,'default':100}},"
     "'Collection':{'name':'collection','in':'query','description':'Only these.'," LIST
     "CollectionName'}}},'ChangedBy':{'name':'tool','in':'query','description':'Only changes by "
     "these tools.'," LIST "ToolName'}}},'ChangedByAgent':{'name':'agent','in':'query',"
@@ -149,6 +154,9 @@ static const char schemas[] =
     "'method':" TEXT ",'params':{'type':'object'}}},"
     "'Event':{'type':'object','properties':{'id':" TEXT ",'event':" TEXT ",'data':{"
     "'type':'string','contentMediaType':'application/json'}}},"
+    "'EventPage':{'type':'object','required':['events','next','has_more'],'properties':{"
+    "'events':{'type':'array','items':{'type':'object'}},'next':" COUNT ","
+    "'has_more':{'type':'boolean'}}},"
     "'Document':{'type':'object'},"
     "'Health':{'type':'object','required':['status'],'properties':{'status':{'type':'string',"
     "'const':'ok'}}},"

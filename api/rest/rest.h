@@ -27,6 +27,7 @@ int rest_keys_set(struct http_request *request);
 int rest_keys_revoke(struct http_request *request);
 void rest_keys_finish(struct http_request *request);
 int rest_events(struct http_request *request);
+void rest_events_finish(struct http_request *request);
 int openapi_route(struct http_request *request);
 int docs_page_redirect(struct http_request *request);
 int docs_page_html(struct http_request *request);

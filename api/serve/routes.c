@@ -28,7 +28,7 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/v1/keys/" PARAM, rest_keys_show, rest_keys_finish},
     {HTTP_PATCH, ROUTE_BODY, "/v1/keys/" PARAM, rest_keys_set, rest_keys_finish},
     {HTTP_DELETE, 0, "/v1/keys/" PARAM, rest_keys_revoke, rest_keys_finish},
-    {HTTP_GET, 0, "/v1/events", rest_events, NULL},
+    {HTTP_GET, 0, "/v1/events", rest_events, rest_events_finish},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
     {HTTP_GET, ROUTE_OPEN, "/", docs_page_redirect, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs", docs_page_html, NULL},

@@ -121,8 +121,11 @@ static int round_take(void *user, const struct ng_event *row)
     struct feed_round *round = user;
     struct feed_reader *reader = round->reader;
     lock_take(&reader->lock);
+    bool past = reader->filter.ends && row->seq > reader->filter.until;
     if (reader->closed) {
         round->rc = NG_ECANCELLED;
+    } else if (past) {
+        reader->ended = true;
     } else if (feed_wants(reader, row)) {
         struct feed_event *event = feed_event_new(row);
         round->rc = event == NULL ? NG_EINTERNAL : batch_add(reader, event);
@@ -132,12 +135,12 @@ static int round_take(void *user, const struct ng_event *row)
             feed_event_unref(event);
         }
     }
-    if (round->rc == NG_OK) {
+    if (round->rc == NG_OK && !past) {
         round->events++;
         reader->read_to = row->seq;
     }
     lock_release(&reader->lock);
-    return round->rc != NG_OK || round->bytes >= FEED_READ_BYTES;
+    return round->rc != NG_OK || past || round->bytes >= FEED_READ_BYTES;
 }
 
 /* The end of a round. all: no event follows that was committed before `mark` was read. */
@@ -148,6 +151,9 @@ static void round_end(struct feed_reader *reader, int rc, bool all, uint64_t mar
     reader->call = NULL;
     reader->reading = false;
     reader->failed = rc;
+    if (all && reader->filter.ends) {
+        reader->ended = true;
+    }
     if (all && mark > reader->read_to) {
         reader->read_to = mark;
     }
