@@ -152,11 +152,6 @@ static const char schemas[] =
     "'McpRequest':{'type':'object','required':['jsonrpc','method'],'properties':{'jsonrpc':{"
     "'type':'string','const':'2.0'},'id':{'anyOf':[" TEXT ",{'type':'integer'}]},"
     "'method':" TEXT ",'params':{'type':'object'}}},"
-    "'Event':{'type':'object','properties':{'id':" TEXT ",'event':" TEXT ",'data':{"
-    "'type':'string','contentMediaType':'application/json'}}},"
-    "'EventPage':{'type':'object','required':['events','next','has_more'],'properties':{"
-    "'events':{'type':'array','items':{'type':'object'}},'next':" COUNT ","
-    "'has_more':{'type':'boolean'}}},"
     "'Document':{'type':'object'},"
     "'Health':{'type':'object','required':['status'],'properties':{'status':{'type':'string',"
     "'const':'ok'}}},"
@@ -204,6 +199,13 @@ static const char schemas[] =
     "'expires':{'anyOf':[{'type':'string','pattern':'^[1-9][0-9]{0,3}(min|h|d)$'},{"           \
     "'type':'string','format':'date'}," TIME                                                   \
     "],'description':'A time in the future, or 30d for 30 days from now.'}"
+
+static const char events_schemas[] =
+    ",'Event':{'type':'object','properties':{'id':" TEXT ",'event':" TEXT ",'data':{"
+    "'type':'string','contentMediaType':'application/json'}}},"
+    "'EventPage':{'type':'object','required':['events','next','has_more'],'properties':{"
+    "'events':{'type':'array','items':{'type':'object'}},'next':" COUNT ","
+    "'has_more':{'type':'boolean'}}}";
 
 static const char key_request_schemas[] =
     ",'KeyRequest':{'type':'object','additionalProperties':false,'required':['agent'],"
@@ -264,6 +266,7 @@ void openapi_fixed_components(struct buf *out, const struct openapi_reader *read
     openapi_put(out, text_if(reader->admin, keys_parameters));
     openapi_put(out, responses);
     openapi_put(out, schemas);
+    openapi_put(out, events_schemas);
     openapi_put(out, text_if(reader->admin, key_request_schemas));
     openapi_put(out, text_if(reader->admin, key_change_schemas));
     openapi_put(out, text_if(reader->admin, keys_schemas));
