@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* rest_events.c - GET /v1/events: every change the caller may see, as server-sent events. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "api/http/http_reply.h"
 #include "api/http/http_stream_transport.h"
 #include "core/base/str.h"
-#include "core/base/text/rfc3339.h"
-#include "core/base/text_choice.h"
-#include "core/base/utf8.h"
 #include "core/dispatch/dispatch.h"
 #include "core/feed/feed.h"
 #include "core/keys/keys.h"
 #include "core/store/store.h"
 #include "rest.h"
+#include "rest_events.h"
 
 #define STATUS_OK 200
 /* The time a client waits before it connects again; the line also shows that the stream is

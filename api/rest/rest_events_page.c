@@ -13,6 +13,8 @@
 #define PAGE_READ 1000
 /* Bytes after which a page ends. */
 #define PAGE_BYTES ((size_t)1024 * 1024)
+/* Bytes of one event. */
+#define PAGE_EVENT_MAX ((size_t)16 * 1024 * 1024)
 
 struct events_page {
     struct call *call;
@@ -82,7 +84,7 @@ static int page_read(struct events_page *page)
 int events_page(struct call *call, const struct events_query *query)
 {
     struct events_page page = {.call = call, .query = query, .next = query->since};
-    buf_init(&page.text, 0);
+    buf_init(&page.text, PAGE_EVENT_MAX);
     page.writer = call->pub.host->reply_json(&call->pub);
     json_object(page.writer);
     json_name(page.writer, "events");

@@ -8,6 +8,9 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
+#include "core/call/gateway.h"
+#include "core/call/plugin.h"
+#include "core/module/registry.h"
 #include "core/store/store.h"
 #include "rest_events.h"
 

@@ -316,7 +316,7 @@ static int next_stored(struct feed_reader *reader)
     if (reader->failed != NG_OK) {
         return reader->failed;
     }
-    if (reader->ended) {
+    if (reader->filter.ends && reader->read_to >= reader->filter.until) {
         return NG_ENOTFOUND;
     }
     reader->position = u64_max(reader->read_to, reader->position);

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "feed_types.h"
@@ -125,7 +126,7 @@ static int round_take(void *user, const struct ng_event *row)
     if (reader->closed) {
         round->rc = NG_ECANCELLED;
     } else if (past) {
-        reader->ended = true;
+        reader->read_to = reader->filter.until;
     } else if (feed_wants(reader, row)) {
         struct feed_event *event = feed_event_new(row);
         round->rc = event == NULL ? NG_EINTERNAL : batch_add(reader, event);
@@ -152,7 +153,7 @@ static void round_end(struct feed_reader *reader, int rc, bool all, uint64_t mar
     reader->reading = false;
     reader->failed = rc;
     if (all && reader->filter.ends) {
-        reader->ended = true;
+        mark = u64_max(reader->filter.until, mark);
     }
     if (all && mark > reader->read_to) {
         reader->read_to = mark;

@@ -97,7 +97,6 @@ struct feed_reader {
     struct feed_event *current;
     /* Not live: */
     bool reading;      /* a worker is at it */
-    bool ended;        /* everything up to filter.until was read */
     int failed;        /* how reading ended */
     uint64_t read_to;  /* the store was read up to here */
     struct call *call; /* of the read under way */
