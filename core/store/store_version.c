@@ -247,10 +247,7 @@ int store_draft_text(struct ng_draft *next, const struct ng_str *pieces, size_t 
     }
     char *at = text->data;
     for (size_t i = 0; i < count; i++) {
-        if (pieces[i].len > 0) {
-            memcpy(at, pieces[i].data, pieces[i].len);
-            at += pieces[i].len;
-        }
+        (void)str_move_in(&at, pieces[i]);
     }
     blob_unref(next->text);
     next->text = text;
