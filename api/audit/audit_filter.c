@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/base/text/rfc3339.h"
-#include "core/config/config.h"
+#include "core/history/point.h"
 
 static const struct condition {
     const char *name;
@@ -24,17 +24,12 @@ static const struct condition {
 
 static int filter_time(struct ng_str text, int64_t *ret_ms)
 {
-    struct rfc3339 time;
-    int64_t ago_ms;
-    if (rfc3339_read(text, &time)) {
-        *ret_ms = rfc3339_ms(&time);
-        return NG_OK;
+    struct point point;
+    if (!point_parse(text, clock_unix_ms(), &point) || point.kind != POINT_TIME) {
+        return NG_EINVAL;
     }
-    if (config_parse_duration(text, &ago_ms) == NG_OK) {
-        *ret_ms = clock_unix_ms() - ago_ms;
-        return NG_OK;
-    }
-    return NG_EINVAL;
+    *ret_ms = point.time_ms;
+    return NG_OK;
 }
 
 int audit_filter_set(struct audit_filter *filter, struct ng_str name, struct ng_str value)

@@ -62,7 +62,12 @@ static const char call_parameters[] =
 
 static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
-    "position: from now on.','schema':" COUNT "},"
+    "position: from now on, a page from 0.','schema':" COUNT "},"
+    "'From':{'name':'from','in':'query','description':'Instead of since: a point, #SEQ, a time "
+    "of RFC 3339, a day, an age such as 2h, or now.','schema':" TEXT
+    "},'To':{'name':'to','in':'query','description':'Events up to this point.','schema':" TEXT
+    "},'Limit':{'name':'limit','in':'query','description':'Events of a page.','schema':{"
+    "'type':'integer','minimum':1,'maximum':1000,'default':100}},"
     "'Collection':{'name':'collection','in':'query','description':'Only these.'," LIST
     "CollectionName'}}},'ChangedBy':{'name':'tool','in':'query','description':'Only changes by "
     "these tools.'," LIST "ToolName'}}},'ChangedByAgent':{'name':'agent','in':'query',"
@@ -181,8 +186,6 @@ static const char schemas[] =
     "'McpRequest':{'type':'object','required':['jsonrpc','method'],'properties':{'jsonrpc':{"
     "'type':'string','const':'2.0'},'id':{'anyOf':[" TEXT ",{'type':'integer'}]},"
     "'method':" TEXT ",'params':{'type':'object'}}},"
-    "'Event':{'type':'object','properties':{'id':" TEXT ",'event':" TEXT ",'data':{"
-    "'type':'string','contentMediaType':'application/json'}}},"
     "'Document':{'type':'object'},"
     "'Health':{'type':'object','required':['status'],'properties':{'status':{'type':'string',"
     "'const':'ok'}}},"
@@ -230,6 +233,13 @@ static const char schemas[] =
     "'expires':{'anyOf':[{'type':'string','pattern':'^[1-9][0-9]{0,3}(min|h|d)$'},{"           \
     "'type':'string','format':'date'}," TIME                                                   \
     "],'description':'A time in the future, or 30d for 30 days from now.'}"
+
+static const char events_schemas[] =
+    ",'Event':{'type':'object','properties':{'id':" TEXT ",'event':" TEXT ",'data':{"
+    "'type':'string','contentMediaType':'application/json'}}},"
+    "'EventPage':{'type':'object','required':['events','next','has_more'],'properties':{"
+    "'events':{'type':'array','items':{'type':'object'}},'next':" COUNT ","
+    "'has_more':{'type':'boolean'}}}";
 
 static const char key_request_schemas[] =
     ",'KeyRequest':{'type':'object','additionalProperties':false,'required':['agent'],"
@@ -304,6 +314,7 @@ void openapi_fixed_components(struct buf *out, const struct openapi_reader *read
     openapi_put(out, text_if(reader->admin, audit_parameters));
     openapi_put(out, responses);
     openapi_put(out, schemas);
+    openapi_put(out, events_schemas);
     openapi_put(out, text_if(reader->admin, key_request_schemas));
     openapi_put(out, text_if(reader->admin, key_change_schemas));
     openapi_put(out, text_if(reader->admin, keys_schemas));

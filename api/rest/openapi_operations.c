@@ -104,13 +104,14 @@ static const struct operation table[] = {
         .tag = "events",
         .summary = "Every change the caller may see, as server-sent events",
         .description = "`id` is the sequence number, `event` is `change` (or `closed`, the "
-                       "last one, with the reason), `data` is one JSON object.",
-        .parameters =
-            "Since Collection ChangedBy ChangedByAgent ChangedInRun LastEventId Space",
+                       "last one, with the reason), `data` is one JSON object. With Accept: "
+                       "application/json: a page of these objects, oldest first.",
+        .parameters = "Since From To Collection ChangedBy ChangedByAgent ChangedInRun Limit "
+                      "LastEventId Space",
         .status = "200",
-        .answer = "Events, until one side ends.",
-        .type = EVENT_STREAM,
-        .schema = "Event",
+        .answer = "A page, or events until one side ends or `to` is reached.",
+        .schema = "EventPage",
+        .streams = true,
         .refusals = OPENAPI_READS,
         .flags = FOR_AGENTS,
     },

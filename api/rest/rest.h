@@ -32,6 +32,7 @@ int rest_audit_tile(struct http_request *request);
 int rest_audit_redact(struct http_request *request);
 void rest_audit_finish(struct http_request *request);
 int rest_events(struct http_request *request);
+void rest_events_finish(struct http_request *request);
 int openapi_route(struct http_request *request);
 int docs_page_redirect(struct http_request *request);
 int docs_page_html(struct http_request *request);

@@ -32,7 +32,7 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/v1/audit/checkpoint", rest_audit_checkpoint, rest_audit_finish},
     {HTTP_POST, ROUTE_BODY, "/v1/audit/redact", rest_audit_redact, rest_audit_finish},
     {HTTP_GET, 0, "/v1/audit/tile/{path}", rest_audit_tile, rest_audit_finish},
-    {HTTP_GET, 0, "/v1/events", rest_events, NULL},
+    {HTTP_GET, 0, "/v1/events", rest_events, rest_events_finish},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
     {HTTP_GET, ROUTE_OPEN, "/", docs_page_redirect, NULL},
     {HTTP_GET, ROUTE_OPEN, "/docs", docs_page_html, NULL},

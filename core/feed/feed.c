@@ -316,9 +316,12 @@ static int next_stored(struct feed_reader *reader)
     if (reader->failed != NG_OK) {
         return reader->failed;
     }
+    if (reader->filter.ends && reader->read_to >= reader->filter.until) {
+        return NG_ENOTFOUND;
+    }
     reader->position = u64_max(reader->read_to, reader->position);
     feed_read_forget(reader);
-    if (go_live(reader)) {
+    if (!reader->filter.ends && go_live(reader)) {
         return NG_EWOULDBLOCK;
     }
     int rc = feed_read_submit(reader);
@@ -377,7 +380,7 @@ static int reader_begin(struct feed_reader *reader, uint64_t since)
     uint64_t last = u64_max(stored, feed->last_seq);
     last = u64_max(feed->seen_seq, last);
     if (since == UINT64_MAX) {
-        reader->live = true;
+        reader->live = !reader->filter.ends;
         reader->cursor = feed->pushed;
         since = feed->last_seq;
     } else if (since > last && !feed->shared) { /* another gateway may be ahead of this one */

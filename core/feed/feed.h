@@ -23,6 +23,8 @@ struct feed_filter {
     const struct ng_str *spaces;
     size_t space_count;
     struct ng_str collection, tool; /* absent: any */
+    bool ends;                      /* after the event `until`, which has been committed */
+    uint64_t until;
     /* Further conditions; must be quick. Any thread. NULL: none. */
     bool (*wants)(void *user, const struct ng_event *event);
     void *user;
@@ -42,6 +44,7 @@ int feed_open(struct feed *feed, const struct feed_filter *filter, uint64_t sinc
               struct ng_str agent, void (*wake)(void *user), void *user,
               struct feed_reader **ret);
 /* NG_OK: the next event, lent until the next call. NG_PENDING: none now, wake() will be called.
+ * NG_ENOTFOUND: that was the last one (filter.ends).
  * NG_ETOOLARGE: it fell more than the backlog behind. Another failure: the store cannot be
  * read. One thread at a time; never blocks. */
 int feed_next(struct feed_reader *reader, const struct ng_event **ret);

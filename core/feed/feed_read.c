@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "feed_types.h"
@@ -121,8 +122,11 @@ static int round_take(void *user, const struct ng_event *row)
     struct feed_round *round = user;
     struct feed_reader *reader = round->reader;
     lock_take(&reader->lock);
+    bool past = reader->filter.ends && row->seq > reader->filter.until;
     if (reader->closed) {
         round->rc = NG_ECANCELLED;
+    } else if (past) {
+        reader->read_to = reader->filter.until;
     } else if (feed_wants(reader, row)) {
         struct feed_event *event = feed_event_new(row);
         round->rc = event == NULL ? NG_EINTERNAL : batch_add(reader, event);
@@ -132,12 +136,12 @@ static int round_take(void *user, const struct ng_event *row)
             feed_event_unref(event);
         }
     }
-    if (round->rc == NG_OK) {
+    if (round->rc == NG_OK && !past) {
         round->events++;
         reader->read_to = row->seq;
     }
     lock_release(&reader->lock);
-    return round->rc != NG_OK || round->bytes >= FEED_READ_BYTES;
+    return round->rc != NG_OK || past || round->bytes >= FEED_READ_BYTES;
 }
 
 /* The end of a round. all: no event follows that was committed before `mark` was read. */
@@ -148,6 +152,9 @@ static void round_end(struct feed_reader *reader, int rc, bool all, uint64_t mar
     reader->call = NULL;
     reader->reading = false;
     reader->failed = rc;
+    if (all && reader->filter.ends) {
+        mark = u64_max(reader->filter.until, mark);
+    }
     if (all && mark > reader->read_to) {
         reader->read_to = mark;
     }

@@ -22,6 +22,7 @@
 #include "core/feed/feed.h"
 #include "core/files/files.h"
 #include "core/host/host.h"
+#include "core/host/sqlite_memory.h"
 #include "core/journal/journal.h"
 #include "core/keys/keys.h"
 #include "core/module/loader.h"
@@ -399,6 +400,7 @@ int gateway_open(struct config *config, enum gateway_parts parts, int64_t wait_m
         buf_add_c(error, "out of memory");
         return NG_EINTERNAL;
     }
+    sqlite_memory_settle(); /* no module has used SQLite yet */
     call_init_spares(gateway);
     buf_init(&gateway->left_out, GATEWAY_LEFT_OUT_MAX);
     gateway->host = call_host;

@@ -4,6 +4,7 @@
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
 #include "core/store/store.h"
+#include "sqlite_memory.h"
 
 const struct ng_host call_host = {
     .size = sizeof(struct ng_host),
@@ -110,4 +111,5 @@ const struct ng_host call_host = {
     .reply_meta = host_reply_meta,
     .undo = host_undo,
     .purge = host_purge,
+    .sqlite_bytes = sqlite_memory_bytes,
 };

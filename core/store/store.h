@@ -152,6 +152,9 @@ int store_answer(struct store *store, struct call *call, struct ng_str scope,
  * believed. store NULL: nothing is kept, the system's clock. Any thread.
  */
 int64_t store_now(struct store *store);
+/* The time of a change that is made now: the clock's, but never before an earlier change, also
+ * if the clock is set back. Any thread. */
+int64_t store_change_ms(struct store *store);
 
 /* History to keep, upkeep: called by the gateway's timer on a worker. */
 int store_maintain(struct store *store, struct call *call);

@@ -168,14 +168,15 @@ static void txn_retract(struct store_txn *txn)
     lock_release(&table->lock);
 }
 
-static void txn_doc_committed(struct store_txn *txn, struct txn_doc *doc, uint64_t seq)
+static void txn_doc_committed(struct store_txn *txn, struct txn_doc *doc,
+                              const struct ng_put *put)
 {
     struct cached_doc *cached = doc->cached;
     bool creates = doc->base->doc.revision == 0 || doc->base->doc.deleted;
     /* Its base version was committed before it: commits end in order. */
     uint64_t created_seq =
-        creates || cached->committed == NULL ? seq : cached->committed->doc.created_seq;
-    struct version *form = version_commit(doc->next, seq, created_seq);
+        creates || cached->committed == NULL ? put->seq : cached->committed->doc.created_seq;
+    struct version *form = version_commit(doc->next, put, created_seq);
     table_set_committed(&txn->store->table, cached, form);
     cached->seen_ns = clock_monotonic_ns();
     if (cached->newest == doc->next) {
@@ -203,7 +204,7 @@ static int txn_settle(struct store_txn *txn, int rc, bool retry)
             cached->losses = 0;
         }
         if (rc == NG_OK && doc->next != NULL) {
-            txn_doc_committed(txn, doc, txn->puts[i].seq);
+            txn_doc_committed(txn, doc, &txn->puts[i]);
         } else if (rc != NG_OK && cached->poisoned == 0) {
             cached->poisoned = rc;
             if (rc == NG_ECONFLICT && i == txn->batch.failed_put) {

@@ -84,8 +84,9 @@ struct version *version_new(struct blob *key, size_t collection_len, size_t spac
 struct version *version_of_row(const struct ng_key *key, const struct ng_doc *row, int *rc);
 /* "There is no such document." */
 struct version *version_of_nothing(const struct ng_key *key);
-/* The committed form, once: a reference for the caller. */
-struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq);
+/* The committed form, once: a reference for the caller. Its number and time are the put's. */
+struct version *version_commit(struct version *version, const struct ng_put *put,
+                               uint64_t created_seq);
 /* Are these the same revision, one perhaps in its committed form? */
 static inline bool version_same(const struct version *a, const struct version *b)
 {
@@ -242,6 +243,7 @@ struct store {
     bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
     void *pinned_user;
     struct store_clock clock;
+    _Atomic int64_t change_ms;  /* time of the newest change */
     _Atomic int64_t keep_ms;    /* history.keep */
     _Atomic int64_t thinned_ms; /* when history was thinned last; 0: is due */
     atomic_uint_fast64_t last_seq;

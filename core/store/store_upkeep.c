@@ -3,8 +3,10 @@
  * documents; and keeps a clock for it, because the system's clock may be wrong for a while. */
 #include "core/base/clock.h"
 #include "core/base/lock.h"
+#include "core/base/log.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
 #include "core/call/gateway.h"
 #include "core/json/json.h"
 #include "core/module/abi_size.h"
@@ -20,6 +22,8 @@
 /* A clock that is ahead is believed when it was for so long, by an amount that moved less. */
 #define CLOCK_BELIEVED_MS (INT64_C(24) * 60 * 60 * 1000)
 #define CLOCK_MOVES_MS (INT64_C(60) * 60 * 1000)
+/* So far behind the newest change the clock is reported. */
+#define CLOCK_BEHIND_MS (INT64_C(60) * 60 * 1000)
 
 /* ---- the time ---- */
 
@@ -49,12 +53,30 @@ void store_clock_open(struct store *store, struct call *call)
     if (rc != NG_OK) {
         call_reset_result(call); /* a database that is away is no reason not to open */
     }
+    atomic_init(&store->change_ms, newest);
+    if (newest > clock_unix_ms() + CLOCK_BEHIND_MS) {
+        char time[RFC3339_SIZE];
+        rfc3339_write(newest, RFC3339_SECONDS, time);
+        log_write(NG_LOG_WARNING, "store",
+                  "the newest change is of %s, after the present time of this machine: changes "
+                  "get that time until the clock has passed it; check the clock",
+                  time);
+    }
     if (newest == INT64_MIN) {
         store->clock.base_ms = clock_unix_ms();
     } else {
         store->clock.base_ms = newest;
     }
     store->clock.base_up_ms = clock_uptime_ms();
+}
+
+int64_t store_change_ms(struct store *store)
+{
+    int64_t now = clock_unix_ms();
+    int64_t newest = atomic_load(&store->change_ms);
+    while (now > newest && !atomic_compare_exchange_weak(&store->change_ms, &newest, now)) {
+    }
+    return i64_max(now, newest);
 }
 
 int64_t store_now(struct store *store)

@@ -44,14 +44,16 @@ void version_free(struct version *version)
     version_unref(origin);
 }
 
-struct version *version_commit(struct version *version, uint64_t seq, uint64_t created_seq)
+struct version *version_commit(struct version *version, const struct ng_put *put,
+                               uint64_t created_seq)
 {
     struct version *form = version->committed;
     version->committed = NULL;
     atomic_init(&form->refs, 1);
     arena_init(&form->arena, 0);
     form->doc = version->doc;
-    form->doc.seq = seq;
+    form->doc.seq = put->seq;
+    form->doc.updated_ms = put->time_ms;
     form->doc.created_seq = created_seq;
     form->key = blob_ref(version->key);
     form->json = blob_ref(version->json);
@@ -245,10 +247,7 @@ int store_draft_text(struct ng_draft *next, const struct ng_str *pieces, size_t 
     }
     char *at = text->data;
     for (size_t i = 0; i < count; i++) {
-        if (pieces[i].len > 0) {
-            memcpy(at, pieces[i].data, pieces[i].len);
-            at += pieces[i].len;
-        }
+        (void)str_move_in(&at, pieces[i]);
     }
     blob_unref(next->text);
     next->text = text;

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/merge/line_counts.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/plugin.h"
 #include "core/fault/module_run.h"
@@ -69,7 +70,7 @@ static struct version *txn_doc_version(struct store_txn *txn, struct txn_doc *do
     next->ticket = atomic_fetch_add(&txn->store->tickets, 1) + 1;
     next->doc.revision = base->revision + 1;
     next->doc.deleted = draft->deleted;
-    next->doc.updated_ms = clock_unix_ms();
+    next->doc.updated_ms = i64_max(store_change_ms(txn->store), base->updated_ms);
     if (creates) {
         next->doc.created_ms = next->doc.updated_ms;
     } else {

@@ -424,6 +424,8 @@ SIZE(ng_host, 816);
 AT(ng_host, undo, 816);
 AT(ng_host, purge, 824);
 SIZE(ng_host, 832);
+AT(ng_host, sqlite_bytes, 832);
+SIZE(ng_host, 840);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

@@ -4,9 +4,11 @@
  * its Last-Event-ID, that of a GET at /mcp, its session ("": one there is), its Accept ("":
  * events); behind them what a plugin added to an event, which is printed as one whole event.
  *
- * Each stream opens, or is refused with a sentence; a cursor of MCP leads to an event that is
- * still kept, or nowhere.
+ * Each stream opens, or is refused with a sentence, and its page is JSON; a cursor of MCP leads
+ * to an event that is still kept, or nowhere.
  */
+#include <stdio.h>
+
 #include "api/http/http_server.h"
 #include "api/rest/rest_events.c" /* NOLINT(bugprone-suspicious-include) */
 #include "api/serve/mcp_methods.h"
@@ -134,10 +136,10 @@ static bool read_target(struct http_request *request, struct ng_str query)
            http_check_target(raw, &request->target, &fault) == NG_OK;
 }
 
-static void try_stream(struct http_request *request, const struct events_query *query)
+/* Takes over the call. */
+static void try_stream(struct http_request *request, struct call *call,
+                       const struct events_query *query)
 {
-    struct call *call = http_request_call(request);
-    must(call != NULL && dispatch_spaces(call, NULL) == NG_OK);
     struct events *events = events_new(request, call, query);
     must(events != NULL);
     struct http_stream *stream = events->stream;
@@ -156,29 +158,60 @@ static void try_stream(struct http_request *request, const struct events_query *
     http_stream_drop(stream);
 }
 
-static void try_events(struct ng_str query_text, struct ng_str last_event_id)
+/* What the worker does, here. */
+static void try_page(struct call *call, struct events_query *query)
+{
+    struct json_error error;
+    const struct ng_value *value = NULL;
+    call->may_block = true;
+    if (events_query_find(call, query) == NG_OK && query->pages) {
+        must(events_page(call, query) == NG_OK);
+        must(json_parse(&call->arena, buf_str(&call->reply_buf), JSON_DEPTH_DEFAULT + 1, &value,
+                        &error) == NG_OK);
+    }
+}
+
+static void try_query(struct http_request *request)
+{
+    struct call *call = http_request_call(request);
+    must(call != NULL && dispatch_spaces(call, NULL) == NG_OK);
+    struct events_query *query = arena_zalloc(&call->arena, sizeof(*query));
+    must(query != NULL);
+    if (events_query_parse(request, call, query) != NG_OK) {
+        must(request->reply.status >= 400 && request->reply.body.len > 0);
+        call_unref(call);
+        return;
+    }
+    must(query->filters[FILTER_COLLECTION].count <= EVENTS_NAMES_MAX &&
+         query->filters[FILTER_TOOL].count <= EVENTS_NAMES_MAX);
+    if (query->pages || query->has_from || query->has_to) {
+        try_page(call, query);
+        call_unref(call);
+    } else {
+        try_stream(request, call, query);
+    }
+}
+
+static void try_events(struct ng_str query_text, struct ng_str last_event_id,
+                       struct ng_str accept)
 {
     static struct http_server server;
     static struct http_request request;
-    static struct events_query query;
     server.routes = routes_all();
     memset(&request, 0, sizeof(request));
     request.server = &server;
     buf_init(&request.reply.body, BODY_BYTES_MAX);
     request.gateway = whole.gateway;
     request.caller = caller;
+    request.headers.accept = accept;
     struct http_fault fault = {0};
     bool good = read_target(&request, query_text);
     if (good && last_event_id.len > 0) {
         good = http_check_header(&request.headers, ng_str_of("Last-Event-ID"), last_event_id,
                                  &fault) == NG_OK;
     }
-    if (good && parse_query(&request, &query) == NG_OK) {
-        must(query.counts[FILTER_COLLECTION] <= EVENTS_NAMES_MAX &&
-             query.counts[FILTER_TOOL] <= EVENTS_NAMES_MAX);
-        try_stream(&request, &query);
-    } else if (good) {
-        must(request.reply.status >= 400 && request.reply.body.len > 0);
+    if (good) {
+        try_query(&request);
     }
     buf_done(&request.reply.body);
 }
@@ -225,7 +258,7 @@ static void try_print(struct ng_str data)
     struct json_error error;
     const struct ng_value *value = NULL;
     buf_init(&out, BODY_BYTES_MAX);
-    print_event(&out, &event);
+    print_change(&out, &event);
     if (out.rc == NG_OK) {
         size_t at = sizeof(head) - 1;
         must(out.len > at + 2 && memcmp(out.data, head, at) == 0);
@@ -250,10 +283,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     struct ng_str query = take_line(&rest);
-    try_events(query, take_line(&rest));
+    struct ng_str resumes = take_line(&rest);
     struct ng_str last_event_id = take_line(&rest);
     struct ng_str id = take_line(&rest);
-    try_mcp(last_event_id, id, take_line(&rest));
+    struct ng_str accept = take_line(&rest);
+    try_events(query, resumes, accept);
+    try_mcp(last_event_id, id, accept);
     try_print(rest);
     return 0;
 }

@@ -293,11 +293,14 @@ static void gate_leave_reader(struct db *db)
 static struct conn *reader_pick(struct db *db, bool *ret_nested, bool *ret_room)
 {
     struct conn *found = NULL;
+    bool own = false;
     *ret_nested = false;
     for (struct conn *conn = db->readers; conn != NULL; conn = conn->next) {
-        if (!conn->in_use) {
+        bool owned = pthread_equal(conn->owner, pthread_self()) != 0;
+        if (!conn->in_use && !own) {
             found = conn;
-        } else if (pthread_equal(conn->owner, pthread_self())) {
+            own = owned;
+        } else if (owned && conn->in_use) {
             *ret_nested = true;
         }
     }

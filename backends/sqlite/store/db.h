@@ -264,7 +264,7 @@ struct db {
     /* The writing connection and its state; guarded by writer_lock. */
     struct writer_lock writer_lock;
     struct conn *writer;
-    int64_t next_doc, next_origin;
+    int64_t next_doc, next_origin, last_ms; /* last_ms: newest time in the log */
     uint64_t txn_seq; /* last sequence number of the running transaction */
     bool relaxed;     /* the writing connection does not sync its commits at present */
     _Atomic enum log_trouble trouble;

@@ -144,15 +144,19 @@ int schema_open(struct db *db, char *error, size_t error_max)
     int64_t seq = 0;
     int64_t doc = 0;
     int64_t origin = 0;
+    int64_t newest = INT64_MIN;
     int64_t dirty = 0;
     if (number_of(db->writer, "SELECT value FROM meta WHERE name='seq'", &seq) != NG_OK ||
         number_of(db->writer, "SELECT max(doc) FROM docs", &doc) != NG_OK ||
         number_of(db->writer, "SELECT max(origin) FROM origins", &origin) != NG_OK ||
+        number_of(db->writer, "SELECT time_ms FROM log ORDER BY seq DESC LIMIT 1", &newest) !=
+            NG_OK ||
         number_of(db->writer, "SELECT 1 FROM dirty LIMIT 1", &dirty) != NG_OK) {
         return conn_error(db->writer, "opening the store", error, error_max);
     }
     db->next_doc = doc + 1;
     db->next_origin = origin + 1;
+    db->last_ms = newest;
     atomic_store(&db->last_seq, (uint64_t)seq);
     atomic_store(&db->dirty, dirty != 0);
     return NG_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* writer.c - one transaction of many batches: their conditions, revisions and answers, the
  * handling of failures, and checkpoints of the log. */
+#include "core/base/minmax.h"
 #include "txn.h"
 
 #include "db.h"
@@ -86,8 +87,11 @@ static int apply_batch(struct txn *txn, struct job *job)
         rc = check_conditions(txn, batch);
     }
     for (size_t i = 0; i < batch->put_count && rc == NG_OK; i++) {
-        if (batch->puts[i]->revision != batch->puts[i]->base_revision) {
-            rc = txn_put(txn, batch->puts[i], &job->puts[i]);
+        struct ng_put *put = batch->puts[i];
+        if (put->revision != put->base_revision) {
+            put->time_ms = i64_max(put->time_ms, txn->db->last_ms);
+            txn->db->last_ms = put->time_ms;
+            rc = txn_put(txn, put, &job->puts[i]);
         }
     }
     if (rc == NG_OK && batch->answer != NULL) {

@@ -30,7 +30,7 @@
  * NG_DOCUMENTS_ONLY_DELETED; purge, purge_events,
  * purge_data and purge_sweep of ng_documents; run_id, key_id and client of ng_caller;
  * ng_origin, and origin of ng_doc, ng_event and ng_put; tool and event_data of ng_doc; gateway
- * of ng_put.
+ * of ng_put; sqlite_bytes of ng_host.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

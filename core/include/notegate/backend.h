@@ -56,6 +56,8 @@ struct ng_put {
     struct ng_splice text_splice;
     const struct ng_field_value *fields; /* present values of the declared fields */
     size_t field_count;
+    /* in: not before that of the base revision. A backend that numbers changes as they come
+     * puts it forward to that of the change before, before done(). */
     int64_t time_ms;
     int64_t created_ms;
     /* 0: this put creates the document, perhaps once more; its seq becomes the created_seq.

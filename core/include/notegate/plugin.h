@@ -365,6 +365,10 @@ struct ng_host {
      * durable, but not all of the rest is done; upkeep repeats it. Blocks. NG_EUNAVAILABLE:
      * the backend cannot purge, nothing is changed. */
     int (*purge)(struct ng_call *call, const struct ng_change *change, bool *ret_pending);
+    /* For plugins that use SQLite, whose own count of memory the gateway turns off: bytes that
+     * the present thread has taken from SQLite less those that it gave back. Differences tell
+     * what a statement takes. */
+    int64_t (*sqlite_bytes)(void);
 };
 
 /* ---- declarations of a plugin ---- */

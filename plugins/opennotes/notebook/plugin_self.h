@@ -16,7 +16,6 @@ struct opennotes {
     char *daily_path;           /* template of the path of daily notes */
     char *views;                /* opennotes.views: a JSON object, or NULL */
     struct notes_notebooks *notebooks;
-    _Atomic uint32_t sql_running; /* statements of agents */
 };
 
 #endif

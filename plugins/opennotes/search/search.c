@@ -218,10 +218,8 @@ static int search_notes(struct notes_search *search, bool fuzzy)
 static int search_sql(struct notes_search *search, struct opennotes *self, struct ng_str text)
 {
     struct notes_left_out left = {.count = 0};
-    const struct notes_sql sql = {.text = text,
-                                  .timeout_ms = self->query_timeout_ms,
-                                  .running = &self->sql_running,
-                                  .left_out = &left};
+    const struct notes_sql sql = {
+        .text = text, .timeout_ms = self->query_timeout_ms, .left_out = &left};
     write_query(search, "sql", utf8_cut(text, EXECUTED_MAX));
     int rc =
         notes_sql_run(search->call, search->db, &sql, &search->answer, &search->answer.rows);

@@ -32,7 +32,6 @@ struct notes_sql {
     int64_t timeout_ms; /* opennotes.query_timeout */
     int64_t
         bytes_max; /* of its rows, its memory, its temporary files; 0: NOTES_SQL_BYTES_MAX */
-    _Atomic uint32_t *running; /* statements: SQLite counts the memory of all; NULL: alone */
     const struct notes_sql_param *params;
     size_t param_count;
     struct notes_left_out *left_out; /* gets the notes that may be left out; NULL: none */

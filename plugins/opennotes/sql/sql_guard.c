@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql_guard.c - restricts a statement to reading, to allowed functions and tables, and limits
  * its time and memory. */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -56,19 +55,11 @@ void notes_sql_guard_result(struct notes_sql_guard *guard, sqlite3_context *cont
     sqlite3_result_error_code(context, SQLITE_INTERRUPT);
 }
 
-/* SQLite counts memory for the whole process: N statements together may take N times the limit,
- * so that one statement does not fail because of another. */
-static int64_t memory_max(const struct notes_sql_guard *guard)
-{
-    uint32_t running = guard->running != NULL ? atomic_load(guard->running) : 1;
-    return guard->bytes_max * u32_max(running, 1);
-}
-
 static int tick(void *user)
 {
     struct notes_sql_guard *guard = user;
     if (guard->stop == NOTES_SQL_RUNS && guard->ticks % GUARD_MEMORY_TICKS == 0 &&
-        sqlite3_memory_used() - guard->memory_base > memory_max(guard)) {
+        guard->call->host->sqlite_bytes() - guard->memory_base > guard->bytes_max) {
         guard->stop = NOTES_SQL_MEMORY;
     }
     return notes_sql_guard_over(guard);
@@ -204,10 +195,6 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
     int64_t timeout_ms = sql->timeout_ms;
     *guard = (struct notes_sql_guard){.call = call, .index = index};
     guard->bytes_max = sql->bytes_max > 0 ? sql->bytes_max : NOTES_SQL_BYTES_MAX;
-    guard->running = sql->running;
-    if (guard->running != NULL) {
-        atomic_fetch_add(guard->running, 1);
-    }
     guard->deadline_ns =
         now_ns() + (left > 0 && left < timeout_ms ? left : timeout_ms) * NS_PER_MS;
     int rc = notes_sql_temp_register(guard);
@@ -237,7 +224,7 @@ int notes_sql_guard_open(struct notes_sql_guard *guard, struct ng_call *call, sq
         (void)sqlite3_limit(guard->db, limits[i].id, limits[i].most);
     }
     (void)sqlite3_test_control(SQLITE_TESTCTRL_OPTIMIZATIONS, guard->db, OPTIMIZATIONS_OFF);
-    guard->memory_base = sqlite3_memory_used();
+    guard->memory_base = call->host->sqlite_bytes();
     guard->guards = true;
     rc = sqlite3_set_authorizer(guard->db, authorize, guard);
     sqlite3_progress_handler(guard->db, GUARD_TICK_OPS, tick, guard);
@@ -249,7 +236,4 @@ void notes_sql_guard_close(struct notes_sql_guard *guard)
     (void)sqlite3_close_v2(guard->db);
     guard->db = NULL;
     notes_sql_broken_done(guard);
-    if (guard->running != NULL) {
-        atomic_fetch_sub(guard->running, 1);
-    }
 }

@@ -33,8 +33,7 @@ struct notes_sql_guard {
     sqlite3 *index; /* lent */
     int64_t deadline_ns;
     int64_t bytes_max;
-    _Atomic uint32_t *running;
-    int64_t memory_base; /* of all SQLite in this process, at the beginning */
+    int64_t memory_base; /* SQLite's, at the beginning */
     uint32_t ticks;
     bool guards; /* false: the tables are being declared */
     enum notes_sql_stop stop;

@@ -114,7 +114,6 @@ static int run_sql(struct notes_view *view, struct ng_str sql)
 {
     struct notes_sql_param params[NOTES_VIEW_PARAMS_MAX];
     struct notes_sql statement = {.timeout_ms = view->notebook->self->query_timeout_ms,
-                                  .running = &view->notebook->self->sql_running,
                                   .params = params,
                                   .param_count = view->count,
                                   .left_out = &view->left_out};

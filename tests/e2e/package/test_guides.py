@@ -392,12 +392,20 @@ def test_curl(place):
 def test_events(place):
     made = place.gateway.call("notebook", {"mode": "create", "name": "followed", "newStr": "x"}, place.headers)
     assert made.status_code == 200
-    text = block(CLIENTS, "sh", "/v1/events").replace("curl -sN", f"curl -sN --max-time {TIMEOUT}")
+    text = block(CLIENTS, "sh", "curl -sN").replace("curl -sN", f"curl -sN --max-time {TIMEOUT}")
     with subprocess.Popen(["bash", "-c", "exec " + place.text(text)], stdout=subprocess.PIPE, text=True, cwd=place.home,
                           env=place.environment()) as process:
         line = eventually(lambda: next((line for line in process.stdout if '"followed"' in line), None), what="an event")
         process.terminate()
-    assert set(json.loads(line.removeprefix("data: "))) == set(json.loads(block(CLIENTS, "json", '"seq"')))
+    assert set(json.loads(line.removeprefix("data: "))) == set(json.loads(block(CLIENTS, "json", '"action"')))
+
+
+def test_pages_of_events(place):
+    for name in ("first", "second"):
+        assert place.gateway.call("notebook", {"mode": "create", "name": name, "newStr": "x"}, place.headers).status_code == 200
+    page = json.loads(place.shell(block(CLIENTS, "sh", "Accept: application/json")))
+    assert set(page) == set(json.loads(block(CLIENTS, "json", '"has_more"')))
+    assert [event["id"] for event in page["events"]][-2:] == ["first", "second"]
 
 
 @pytest.mark.parametrize("form", ["openai", "openai-responses", "anthropic", "gemini", "mcp"])
@@ -411,7 +419,7 @@ def test_formats(place, form):
 
 def test_every_snippet_is_run():
     """Those above, and in tests/mcp those in JavaScript and the inspector's."""
-    assert len(blocks(CLIENTS, "sh")) == 7 and len(blocks(CLIENTS, "json")) == 4
+    assert len(blocks(CLIENTS, "sh")) == 8 and len(blocks(CLIENTS, "json")) == 5
     assert len(blocks(CLIENTS, "python")) == 7 and len(blocks(CLIENTS, "js")) == 2
     assert len(blocks(SECURING, "sh")) == 7 and len(blocks(SECURING, "yaml")) == 1
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* point.c - reads a point of the history. */
+#include "point.h"
+
+#include <time.h>
+
+#include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
+#include "core/config/config.h"
+
+/* Ages beyond this are no age: a hundred years. */
+#define POINT_AGE_MAX_MS (INT64_C(100) * 366 * 24 * 60 * 60 * 1000)
+
+static bool point_number(struct ng_str text, uint64_t *ret)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
+        if (digit > 9 || number > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        number = number * 10 + digit;
+    }
+    *ret = number;
+    return text.len > 0;
+}
+
+/* A time without an offset is one of the zone of the process. */
+static int64_t point_local_ms(const struct rfc3339 *time)
+{
+    struct tm tm = {
+        .tm_year = time->year - 1900,
+        .tm_mon = time->month - 1,
+        .tm_mday = time->day,
+        .tm_hour = time->hour,
+        .tm_min = time->minute,
+        .tm_sec = time->second,
+        .tm_isdst = -1,
+    };
+    return (int64_t)mktime(&tm) * 1000 + time->ms;
+}
+
+static bool point_time(struct ng_str text, int64_t *ret_ms)
+{
+    struct rfc3339 time;
+    if (!rfc3339_read(text, &time)) {
+        return false;
+    }
+    *ret_ms = time.has_offset ? rfc3339_ms(&time) : point_local_ms(&time);
+    return true;
+}
+
+bool point_parse(struct ng_str text, int64_t now_ms, struct point *ret)
+{
+    int64_t age_ms = 0;
+    ret->number = 0;
+    ret->time_ms = now_ms;
+    if (point_number(text, &ret->number)) {
+        ret->kind = POINT_REVISION;
+        return true;
+    }
+    if (text.len > 0 && text.data[0] == '#') {
+        ret->kind = POINT_SEQ;
+        return point_number(str_make(text.data + 1, text.len - 1), &ret->number);
+    }
+    ret->kind = POINT_TIME;
+    if (str_is(text, "now") || point_time(text, &ret->time_ms)) {
+        return true;
+    }
+    if (config_parse_duration(text, &age_ms) != NG_OK || age_ms > POINT_AGE_MAX_MS) {
+        return false;
+    }
+    ret->time_ms = now_ms - age_ms;
+    return true;
+}
