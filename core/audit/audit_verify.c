@@ -253,6 +253,8 @@ static int verify_beyond(struct verify *verify)
 {
     struct audit_pending pending;
     uint64_t size = verify->checkpoint.size;
+    /* Before the pending entries: a gateway makes tiles of those that are there by then. */
+    uint64_t reach = audit_tiles_reach(&verify->tiles);
     int rc = audit_pending_look(verify->dir, &pending, verify->problem);
     audit_pending_close(&pending);
     if (rc != NG_OK) {
@@ -267,7 +269,6 @@ static int verify_beyond(struct verify *verify)
         return verify_bad(verify, u64_min(size, pending.first), u64_max(size, pending.first));
     }
     end = u64_max(end, size);
-    uint64_t reach = audit_tiles_reach(&verify->tiles);
     if (reach > end) {
         (void)buf_printf(verify->problem,
                          "the tiles have %" PRIu64 " entries, the checkpoint the first %" PRIu64
