@@ -69,9 +69,9 @@ struct journal_front {
 
     uint64_t *pins; /* sorted hashes of pinned revisions, for the upkeep in progress */
     size_t pin_count;
-    atomic_llong keep_ms; /* journal.keep; 0: no limit */
-    atomic_llong kept_ms; /* time of the last trim */
-    char *referenced;     /* NULL, or collections that any gateway references, between spaces */
+    atomic_llong keep_ms;    /* journal.keep; 0: no limit */
+    _Atomic int64_t kept_ms; /* time of the last trim */
+    char *referenced; /* NULL, or collections that any gateway references, between spaces */
     atomic_size_t entered; /* collections of this gateway that are in the list of all */
     /* Used by the thread of the delivery only: */
     int64_t poll_ms;               /* wait until the next poll */
