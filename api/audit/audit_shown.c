@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/json/json.h"
 
@@ -166,13 +167,22 @@ int audit_shown_json(const struct audit_shown *shown, struct buf *out)
     return out->rc;
 }
 
+/* As in lines of the gateway's log: nothing in it breaks the line or commands the terminal. */
+static void line_text(struct buf *out, struct ng_str text)
+{
+    char escaped[LOG_ESCAPE_MAX];
+    size_t at = 0;
+    while (at < text.len) {
+        size_t len = log_escape(text, &at, false, escaped);
+        (void)buf_add(out, escaped, len);
+    }
+}
+
 static void line_word(struct buf *out, struct ng_str word)
 {
     if (word.len > 0) {
         (void)buf_add_c(out, out->len > 0 ? " " : "");
-        for (size_t i = 0; i < word.len; i++) { /* one line */
-            (void)buf_add_char(out, str_is_control(word.data[i]) ? '?' : word.data[i]);
-        }
+        line_text(out, word);
     }
 }
 
@@ -189,7 +199,7 @@ int audit_shown_line(const struct audit_shown *shown, struct buf *out)
         const struct audit_doc *doc = &shown->docs[i];
         line_word(out, doc->collection);
         (void)buf_add_char(out, '/');
-        (void)buf_add_str(out, doc->id);
+        line_text(out, doc->id);
         if (doc->revision > 0) {
             (void)buf_printf(out, "@%" PRIu64, doc->revision);
         }

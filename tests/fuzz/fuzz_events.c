@@ -158,7 +158,7 @@ static void try_stream(struct http_request *request, struct call *call,
     http_stream_drop(stream);
 }
 
-/* What the worker does, here. */
+/* Runs the step of the worker on this thread. */
 static void try_page(struct call *call, struct events_query *query)
 {
     struct json_error error;

@@ -46,6 +46,16 @@ def served(tmp_path):
     assert gateway.stop() == 0
 
 
+def test_an_id_stays_on_its_line(served):
+    """Ids may have any characters: none of them begins a line or commands the terminal."""
+    name = "a\nb\x1b[31m\x7f\u009bc"
+    assert served.call("notebook", WRITE | {"name": name}, {"X-Notegate-Agent": "cy"}).status_code == 200
+    found = eventually(lambda: rows(served.data_dir, "list", "--json", "--agent", "cy"), what="the entry")
+    assert ids(found) == [name]
+    [line] = lines(served.data_dir, "list", "--agent", "cy")
+    assert line.isprintable() and r"notebooks/a\u000ab\u001b[31m\u007f\u009bc@1" in line
+
+
 def test_list_and_its_filters(served):
     data = served.data_dir
     assert ids(rows(data, "list", "--json")) == ["a2", "b1", "a1"]

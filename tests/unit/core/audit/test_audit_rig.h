@@ -27,7 +27,7 @@ void rig_close(struct audit_rig *rig);
 /* Closes and removes it. */
 void rig_done(struct audit_rig *rig);
 
-/* The text of an entry; of `variant` 0 in a log that nobody tampered with. */
+/* The text of an entry. Variant 0 is the original; the others replace it in tampered logs. */
 struct ng_str rig_entry(uint64_t number, unsigned variant, char out[RIG_ENTRY_SIZE]);
 /* Appends the next `count`; returns the result. */
 int rig_append(struct audit_rig *rig, size_t count);

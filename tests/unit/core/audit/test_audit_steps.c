@@ -452,7 +452,7 @@ static bool scene_kill(struct audit_rig *rig, const struct scene *scene, uint64_
     return true;
 }
 
-/* What is left is whole, and goes on. */
+/* The remaining log verifies, and takes further entries. */
 static void check_left(struct audit_rig *rig, const struct scene *scene, uint64_t told)
 {
     struct audit_verify_report report;
@@ -520,7 +520,7 @@ static void test_refusals(void **state)
     }
 }
 
-/* What a refused step left in doubt is not taken for durable afterwards. */
+/* Data of a sync that failed does not count as durable afterwards. */
 static void test_power_cuts_after_refusals(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_audit_verify.c - tampering with a log is found: eight kinds, by somebody with the disk
- * alone or with the key as well, at random places. */
+/* test_audit_verify.c - verification detects tampering: eight kinds at random places, with the
+ * disk alone and with the key as well. */
 #include "test_audit_rig.h"
 
 #include <fcntl.h>
