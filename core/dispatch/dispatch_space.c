@@ -8,12 +8,27 @@
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
+#include "core/call/plugin.h"
 #include "dispatch.h"
+#include "dispatch_allow.h"
 
 /* Spaces of a caller without a key: its own, shared, and the one that it named. */
 #define SPACES_WITHOUT_KEYS 3
 /* Maximum size of the list of spaces in a refusal. */
 #define SPACES_SHOWN_BYTES ((size_t)1024)
+
+/* "~agent"; absent: out of memory. */
+static struct ng_str space_own(struct call *call)
+{
+    const struct ng_caller *caller = &call->caller;
+    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
+    if (text == NULL) {
+        return str_make(NULL, 0);
+    }
+    text[0] = '~';
+    memcpy(text + 1, caller->agent.data, caller->agent.len);
+    return str_make(text, caller->agent.len + 1);
+}
 
 /* The space of a call that names none. */
 static struct ng_str space_by_default(const struct call *call, const struct tool *tool,
@@ -30,13 +45,10 @@ static struct ng_str space_by_default(const struct call *call, const struct tool
 int dispatch_space_pick(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
-    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
-    if (text == NULL) {
+    struct ng_str own = space_own(call);
+    if (own.data == NULL) {
         return NG_EINTERNAL;
     }
-    text[0] = '~';
-    memcpy(text + 1, caller->agent.data, caller->agent.len);
-    struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
         caller->space = space_by_default(call, tool, own);
@@ -65,7 +77,7 @@ int dispatch_space_pick(struct call *call, const struct tool *tool)
 }
 
 /* The message lists the spaces that the key allows. */
-static int fail_forbidden(struct call *call)
+static int fail_forbidden(struct call *call, struct ng_str space)
 {
     const struct ng_caller *caller = &call->caller;
     struct buf names;
@@ -74,10 +86,10 @@ static int fail_forbidden(struct call *call)
         (void)buf_printf(&names, "%s%.*s", text_if(i > 0, ", "), (int)caller->spaces[i].len,
                          caller->spaces[i].data);
     }
-    call->target = caller->space;
+    call->target = space;
     int rc = call_fail(call, NG_EFORBIDDEN,
                        "the caller's key does not allow the space \"%.*s\"; it allows %.*s%s",
-                       (int)caller->space.len, caller->space.data, (int)names.len,
+                       (int)space.len, space.data, (int)names.len,
                        buf_str(&names).data, text_if(names.rc != NG_OK, "..."));
     call->staged.hint = ng_str_of("Name one of them, or none");
     buf_done(&names);
@@ -88,9 +100,55 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     int rc = dispatch_space_pick(call, tool);
     if (rc == NG_EFORBIDDEN) {
-        return fail_forbidden(call);
+        return fail_forbidden(call, call->caller.space);
     }
     return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
+}
+
+/* ---- of documents ---- */
+
+bool dispatch_may_use_space(const struct call *call, struct ng_str space)
+{
+    const struct ng_caller *caller = &call->caller;
+    return call->key == NULL || caller->all_spaces || call_has_space(caller, space);
+}
+
+/* The first tool of the plugin that declares the collection; NULL: it has none. */
+static const struct tool *collection_tool(struct gateway *gateway, struct ng_str collection)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    const struct tool *tool = NULL;
+    for (size_t i = 0; i < count && tool == NULL; i++) {
+        if (plugins[i]->tool_count > 0 && dispatch_declares(&plugins[i]->desc, collection)) {
+            tool = plugins[i]->tools[0];
+        }
+    }
+    return tool;
+}
+
+int dispatch_space_of(struct call *call, struct ng_str collection, struct ng_str named,
+                      struct ng_str *ret)
+{
+    const struct ng_caller *caller = &call->caller;
+    *ret = named;
+    if (named.data == NULL && caller->space_named) {
+        *ret = caller->space;
+    }
+    if (ret->data == NULL) {
+        const struct tool *tool = collection_tool(call->gateway, collection);
+        *ret = space_by_default(call, tool, space_own(call));
+        if (ret->data == NULL) {
+            return call_fail(call, NG_EINTERNAL, "out of memory");
+        }
+        if (!dispatch_may_use_space(call, *ret) && caller->space_count > 0) {
+            *ret = caller->spaces[0];
+        }
+    }
+    if (!dispatch_may_use_space(call, *ret)) {
+        return fail_forbidden(call, *ret);
+    }
+    return NG_OK;
 }
 
 /* ---- the argument ---- */

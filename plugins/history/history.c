@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* history.c - declaration of the plugin: the history of all documents, for people and agents.
+ */
+#include "history.h"
+
+#define TEXT(description) "{\"type\":\"string\",\"description\":\"" description "\"}"
+#define SHORT_TEXT "{\"type\":\"string\"}"
+#define NAMES                                                                                  \
+    "{\"type\":[\"string\",\"array\"],\"items\":{\"type\":\"string\"},\"maxItems\":64}"
+#define LINES                                                                                  \
+    "\"start_line\":{\"type\":\"integer\",\"minimum\":1},"                                     \
+    "\"max_lines\":{\"type\":\"integer\",\"minimum\":1}"
+_Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20 &&
+                   HISTORY_BLAME_LINES == 200 && HISTORY_DOCUMENTS_MAX == 200,
+               "as in the schemas");
+
+#define OBJECT(members)                                                                        \
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
+/* The document. */
+#define TARGET                                                                                 \
+    "\"collection\":" TEXT("notebooks (default), pages, code_snippets, research_notes") ","    \
+    "\"id\":" SHORT_TEXT ",\"space\":" SHORT_TEXT
+/* Points have one description in each tool. */
+#define POINT TEXT("7 (revision), #123 (change), time, day, 2h or 7d ago, now")
+
+static const char log_params[] = OBJECT(
+    "\"agent\":" NAMES ",\"run\":" NAMES ",\"tool\":" NAMES ",\"action\":" NAMES
+    ",\"collection\":" NAMES ",\"space\":" SHORT_TEXT
+    ",\"id\":" TEXT("final *: prefix") ",\"since\":" POINT ",\"until\":" SHORT_TEXT
+    ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,\"default\":20}"
+    ",\"cursor\":" SHORT_TEXT) "}";
+
+static const char read_params[] = OBJECT(
+    TARGET ",\"at\":" POINT "," LINES ",\"cursor\":" SHORT_TEXT) "}";
+
+static const char diff_params[] = OBJECT(
+    TARGET ",\"to\":" POINT ",\"from\":" TEXT("default: the revision before `to`")
+    ",\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":1000,\"default\":3}")
+    ",\"required\":[\"id\"]}";
+
+static const char blame_params[] = OBJECT(TARGET ",\"at\":" POINT "," LINES)
+    ",\"required\":[\"id\"]}";
+
+static const struct ng_tool history_tools[] = {
+    {
+        .name = "history_log",
+        .title = "Changes of all documents",
+        .summary = "List changes, newest first: who changed what, when, in which run, with "
+                   "which tool.",
+        .params = log_params,
+        .run = history_log_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "history_read",
+        .title = "Read a document as of a point",
+        .summary = "Read a document as it was at a point of its history; without `id`, list "
+                   "the documents that were there.",
+        .params = read_params,
+        .run = history_read_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "history_diff",
+        .title = "Compare a document at two points",
+        .summary = "Show what changed in a document between two points of its history, as a "
+                   "unified diff.",
+        .params = diff_params,
+        .run = history_diff_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+    {
+        .name = "history_blame",
+        .title = "Who wrote each line",
+        .summary = "Tell for each line of a document which revision put it in, by whom and in "
+                   "which run.",
+        .params = blame_params,
+        .run = history_blame_run,
+        .effect = NG_EFFECT_READS,
+        .space = NG_SPACE_SHARED,
+    },
+};
+
+static const struct ng_code history_codes[] = {
+    {"NOT_KEPT", 404, "the content of this revision was thinned out (history.keep)"},
+};
+
+static const struct ng_plugin history_plugin = {
+    .name = "history",
+    .version = "1.0.0",
+    .threads = NG_THREADS_PARALLEL,
+    .tools = history_tools,
+    .tool_count = NG_COUNT(history_tools),
+    .codes = history_codes,
+    .code_count = NG_COUNT(history_codes),
+};
+
+NG_EXPORT_PLUGIN(history_plugin);
