@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * as_of.c - the revision that a document had at a point: a binary search among the revisions
- * that are kept. Where the next one after the point is not the next revision, some were thinned
+ * as_of.c - the revision that a document had at a point: the newest revisions one after the
+ * other, then a binary search among those that are kept. Where the next one after the point is not the next revision, some were thinned
  * out between the two: the changes between them tell whether one of those lies before the
  * point.
  */
@@ -10,6 +10,9 @@
 #include "core/call/gateway.h"
 #include "core/store/store.h"
 #include "trail.h"
+
+/* Revisions that are read one after the other: most points are recent. */
+#define AS_OF_NEWEST 32
 
 enum kept_end { KEPT_NEWEST, KEPT_OLDEST };
 
@@ -53,13 +56,36 @@ static int kept_between(const struct as_of *find, uint64_t from, uint64_t to,
                          ret);
 }
 
+/* The newest kept revisions, as far as they lie after the point. */
+struct newest {
+    const struct as_of *find;
+    struct kept before; /* the first that does not; number 0: none of those read */
+    struct kept after;  /* the last that does */
+};
+
+static int take_newest(void *user, const struct ng_doc *row)
+{
+    struct newest *newest = user;
+    struct kept kept = {row->revision, row->seq, row->updated_ms};
+    bool after = is_after(newest->find->point, kept.seq, kept.time_ms);
+    *(after ? &newest->after : &newest->before) = kept;
+    return !after;
+}
+
 /* The newest kept revision that is not after the point, and the next kept one, which is. */
 static int search_kept(const struct as_of *find, struct kept *ret_before,
                        struct kept *inout_after)
 {
-    uint64_t floor = 0; /* between the one before and this one none is kept */
-    int rc = NG_OK;
-    *ret_before = (struct kept){0};
+    struct newest newest = {.find = find, .after = *inout_after};
+    const struct ng_range range = {.size = sizeof(range), .limit = AS_OF_NEWEST};
+    int rc = store_history(find->call->gateway->store, find->call, find->key, &range,
+                           take_newest, &newest);
+    *ret_before = newest.before;
+    *inout_after = newest.after;
+    uint64_t floor = newest.before.revision; /* between it and the one after none is kept */
+    if (floor != 0) {
+        return rc;
+    }
     while (rc == NG_OK && floor + 1 < inout_after->revision) {
         uint64_t middle = floor + (inout_after->revision - floor) / 2;
         struct kept row;
@@ -167,6 +193,12 @@ int as_of_find(struct call *call, const struct ng_key *key, const char *name,
     const struct as_of find = {call, key, point};
     const struct ng_doc *newest = NULL;
     int rc = store_get(call->gateway->store, call, key, 0, &newest);
+    if (rc == NG_OK && point->kind == POINT_SEQ && newest->revision != 0 && newest->seq == 0) {
+        rc = trail_settle(call); /* without a number it would lie before all points */
+        if (rc == NG_OK) {
+            rc = store_get(call->gateway->store, call, key, 0, &newest);
+        }
+    }
     if (rc != NG_OK) {
         return rc;
     }

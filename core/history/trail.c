@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * trail.c - the changes of all documents, newest first. Backends give them oldest first: they
- * are read in windows of numbers, from the newest window on. The changes of a window that are
- * wanted are read once more, one by one.
+ * are read in windows of numbers, from the newest window on. Of a window the newest of the
+ * wanted changes are kept; if there are more, the next window ends at the oldest of these.
  */
 #include "trail.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -15,17 +14,28 @@
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/dispatch/dispatch_space.h"
+#include "core/store/event_copy.h"
 #include "core/store/store.h"
 
-/* Numbers of a window. */
-#define TRAIL_WINDOW ((uint64_t)1000)
+/* Numbers of the first window; the next ones are twice as large, up to the last. */
+#define TRAIL_WINDOW ((uint64_t)256)
+#define TRAIL_WINDOW_MAX ((uint64_t)8192)
+/* Wanted changes of a window that are kept. */
+#define TRAIL_KEPT ((size_t)256)
+
+/* A change that is wanted. */
+struct trail_event {
+    struct ng_event event; /* into texts */
+    char texts[];
+};
 
 struct trail {
     struct call *call;
     const struct ng_trail *wanted;
-    uint64_t until;   /* of the window */
-    uint64_t *numbers; /* of the wanted changes in the window, oldest first */
-    size_t count;
+    uint64_t until; /* of the window */
+    int rc;
+    size_t count;                         /* wanted changes of the window */
+    struct trail_event *kept[TRAIL_KEPT]; /* a ring of the newest of them */
 };
 
 static bool names_have(const struct ng_names *names, struct ng_str text)
@@ -65,53 +75,62 @@ static bool trail_sees(struct call *call, const struct ng_trail *wanted,
     return sees && dispatch_sees_collection(call, key->collection);
 }
 
-static int trail_note(void *user, const struct ng_event *event)
+static int trail_keep(void *user, const struct ng_event *event)
 {
     struct trail *trail = user;
     if (event->seq > trail->until) {
         return 1;
     }
-    if (trail_wants(trail->wanted, event) && trail_sees(trail->call, trail->wanted, &event->key)) {
-        trail->numbers[trail->count++] = event->seq;
+    if (!trail_wants(trail->wanted, event) ||
+        !trail_sees(trail->call, trail->wanted, &event->key)) {
+        return 0;
     }
+    struct trail_event *kept = alloc_bytes(sizeof(*kept) + event_texts(event));
+    if (kept == NULL) {
+        trail->rc = call_fail(trail->call, NG_EINTERNAL, "out of memory");
+        return 1;
+    }
+    event_copy(event, kept->texts, &kept->event);
+    struct trail_event **place = &trail->kept[trail->count++ % TRAIL_KEPT];
+    free(*place);
+    *place = kept;
     return 0;
 }
 
-/* Passes one change. */
-struct trail_pass {
-    uint64_t seq;
-    ng_event_fn *event;
-    void *user;
-    bool stop;
-};
-
-static int trail_pass(void *user, const struct ng_event *event)
+/* Reads the numbers above `since`. */
+static int trail_read(struct trail *trail, uint64_t since)
 {
-    struct trail_pass *pass = user;
-    if (event->seq == pass->seq) { /* a purge may have removed it */
-        pass->stop = pass->event(pass->user, event) != 0;
-    }
-    return 1;
+    trail->count = 0;
+    int rc = store_changes(trail->call->gateway->store, trail->call, since,
+                           (uint32_t)(trail->until - since), trail_keep, trail);
+    return rc == NG_OK ? trail->rc : rc;
 }
 
-/* One window: numbers above `since`. *ret_stop: the callback wants no more, and *ret_next is
- * where it would go on. */
-static int trail_window(struct trail *trail, uint64_t since, struct trail_pass *pass,
-                        uint64_t *ret_next)
+/* Passes those that are kept, newest first. True: the callback wants no more. trail->until
+ * moves to where the walk goes on. */
+static bool trail_pass(struct trail *trail, uint64_t since, ng_event_fn *event, void *user)
 {
-    struct store *store = trail->call->gateway->store;
-    trail->count = 0;
-    int rc = store_changes(store, trail->call, since, (uint32_t)(trail->until - since),
-                           trail_note, trail);
-    while (rc == NG_OK && trail->count > 0 && !pass->stop) {
-        pass->seq = trail->numbers[--trail->count];
-        rc = store_changes(store, trail->call, pass->seq - 1, 1, trail_pass, pass);
-        *ret_next = pass->seq - 1;
+    size_t kept = size_min(trail->count, TRAIL_KEPT);
+    bool stop = false;
+    for (size_t i = 0; i < kept && !stop; i++) {
+        const struct trail_event *at = trail->kept[(trail->count - 1 - i) % TRAIL_KEPT];
+        stop = event(user, &at->event) != 0;
+        trail->until = at->event.seq - 1;
     }
-    if (rc == NG_OK && !pass->stop) {
-        *ret_next = since;
+    if (!stop && kept == trail->count) {
+        trail->until = since;
     }
-    return rc;
+    return stop;
+}
+
+int trail_settle(struct call *call)
+{
+    struct store *store = call->gateway->store;
+    if (!store_is_shared(store)) {
+        return NG_OK;
+    }
+    int rc = store_settle(store, call, 0, TRAIL_SETTLE_MS);
+    return rc == NG_ETIMEOUT ? NG_OK : rc;
 }
 
 int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *event, void *user,
@@ -119,21 +138,24 @@ int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *ev
 {
     struct store *store = call->gateway->store;
     struct trail trail = {.call = call, .wanted = wanted};
-    struct trail_pass pass = {.event = event, .user = user};
-    uint64_t last = u64_max(store_last_seq(store), store_look_seq(store));
-    trail.until = u64_min(wanted->until, last);
-    uint64_t least = trail.until - u64_min(trail.until, TRAIL_LOOKS_MAX);
-    trail.numbers = calloc(TRAIL_WINDOW, sizeof(*trail.numbers));
-    if (trail.numbers == NULL) {
-        return call_fail(call, NG_EINTERNAL, "out of memory");
-    }
+    bool stop = false;
     int rc = NG_OK;
-    while (rc == NG_OK && trail.until > u64_max(least, wanted->since) && !pass.stop) {
-        uint64_t since = u64_max(trail.until - u64_min(trail.until, TRAIL_WINDOW),
-                                 u64_max(least, wanted->since));
-        rc = trail_window(&trail, since, &pass, &trail.until);
+    if (wanted->until == UINT64_MAX) {
+        rc = trail_settle(call);
     }
-    free(trail.numbers);
+    trail.until = u64_min(wanted->until, u64_max(store_last_seq(store), store_look_seq(store)));
+    uint64_t least = trail.until - u64_min(trail.until, TRAIL_LOOKS_MAX);
+    uint64_t end = u64_max(least, wanted->since);
+    uint64_t window = TRAIL_WINDOW;
+    while (rc == NG_OK && trail.until > end && !stop) {
+        uint64_t since = u64_max(trail.until - u64_min(trail.until, window), end);
+        rc = trail_read(&trail, since);
+        stop = rc != NG_OK || trail_pass(&trail, since, event, user);
+        window = u64_min(window * 2, TRAIL_WINDOW_MAX);
+    }
+    for (size_t i = 0; i < TRAIL_KEPT; i++) {
+        free(trail.kept[i]);
+    }
     *ret_next = trail.until > wanted->since ? trail.until : 0;
     return rc;
 }

@@ -41,13 +41,43 @@ static const char diff_params[] = OBJECT(
 static const char blame_params[] = OBJECT(TARGET ",\"at\":" POINT "," LINES)
     ",\"required\":[\"id\"]}";
 
+/* ---- answers ---- */
+
+#define ANSWER(required, members)                                                              \
+    "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
+#define INTEGER "{\"type\":\"integer\"}"
+#define BOOLEAN "{\"type\":\"boolean\"}"
+#define ARRAY "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+#define KEY "\"space\":" SHORT_TEXT ",\"collection\":" SHORT_TEXT ",\"id\":" SHORT_TEXT
+#define PAGE "\"has_more\":" BOOLEAN ",\"cursor\":" SHORT_TEXT
+
+static const char log_result[] =
+    ANSWER("\"changes\",\"has_more\"", "\"changes\":" ARRAY "," PAGE);
+
+/* A document, or the documents that were there. */
+static const char read_result[] =
+    "{\"type\":\"object\",\"properties\":{" KEY ",\"revision\":" INTEGER
+    ",\"content\":" SHORT_TEXT ",\"total_lines\":" INTEGER ",\"next_line\":" INTEGER
+    ",\"documents\":" ARRAY "," PAGE "}}";
+
+static const char diff_result[] = ANSWER(
+    "\"from\",\"to\",\"diff\",\"added\",\"removed\",\"changed\"",
+    KEY ",\"from\":" INTEGER ",\"to\":" INTEGER ",\"diff\":" SHORT_TEXT ",\"added\":" INTEGER
+        ",\"removed\":" INTEGER ",\"changed\":{\"type\":\"array\",\"items\":" SHORT_TEXT "}");
+
+static const char blame_result[] = ANSWER(
+    "\"revision\",\"total_lines\",\"exact\",\"lines\"",
+    KEY ",\"revision\":" INTEGER ",\"total_lines\":" INTEGER ",\"exact\":" BOOLEAN
+        ",\"lines\":" ARRAY ",\"next_line\":" INTEGER);
+
 static const struct ng_tool history_tools[] = {
     {
         .name = "history_log",
         .title = "Changes of all documents",
-        .summary = "List changes, newest first: who changed what, when, in which run, with "
-                   "which tool.",
+        .summary = "List changes in the history of notebooks and entries, newest first, to see "
+                   "who changed what, when, in which run and with which tool.",
         .params = log_params,
+        .result = log_result,
         .run = history_log_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -55,9 +85,10 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_read",
         .title = "Read a document as of a point",
-        .summary = "Read a document as it was at a point of its history; without `id`, list "
-                   "the documents that were there.",
+        .summary = "Read a notebook or entry of the history, to see what it was at a point in "
+                   "time. Without `id`: the documents that were there.",
         .params = read_params,
+        .result = read_result,
         .run = history_read_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -65,9 +96,10 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_diff",
         .title = "Compare a document at two points",
-        .summary = "Show what changed in a document between two points of its history, as a "
-                   "unified diff.",
+        .summary = "Compare a notebook or entry at two points of the history, to see what was "
+                   "changed, as a unified diff.",
         .params = diff_params,
+        .result = diff_result,
         .run = history_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -75,9 +107,10 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_blame",
         .title = "Who wrote each line",
-        .summary = "Tell for each line of a document which revision put it in, by whom and in "
-                   "which run.",
+        .summary = "Find in the history who wrote each line of a notebook or entry, with the "
+                   "revision and the run, to know where a text comes from.",
         .params = blame_params,
+        .result = blame_result,
         .run = history_blame_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
