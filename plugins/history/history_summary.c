@@ -3,11 +3,14 @@
  * removed. */
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "history.h"
 
+/* Bytes of a text that is summed up. */
+#define SUMMARY_TEXT_MAX ((size_t)256 << 20)
 /* Characters of a summary. */
 #define SUMMARY_CHARS ((size_t)100)
 
@@ -63,17 +66,6 @@ static struct ng_str shortened(struct ng_call *call, struct ng_str line)
     return call->host->format(call, "%.*s", (int)len, line.data);
 }
 
-static struct ng_str removed_lines(struct ng_call *call, const struct ng_event *event,
-                                   struct ng_str old)
-{
-    uint64_t lines = history_count_lines(old);
-    if (event->origin.has_lines) {
-        lines = event->origin.lines_removed;
-    }
-    return call->host->format(call, "removed %llu %s", (unsigned long long)lines,
-                              lines == 1 ? "line" : "lines");
-}
-
 /* What the plugin of another collection says of the change. */
 static struct ng_str said(struct ng_call *call, const struct ng_value *data)
 {
@@ -84,22 +76,61 @@ static struct ng_str said(struct ng_call *call, const struct ng_value *data)
     return shortened(call, first_line(text, 0, text.len));
 }
 
-/* The text of a revision; "" where there was none or it is not kept. */
-static int text_of(struct ng_call *call, const struct ng_key *key, uint64_t revision,
-                   struct ng_str *ret, bool *ret_kept)
+/* The texts of a revision and of the one before it. */
+struct texts {
+    uint64_t revision;
+    struct buf new;
+    struct ng_str line; /* that was put in; in `call` memory */
+    struct ng_call *call;
+    uint64_t lines_before; /* of the text before */
+    bool has_new, has_old;
+};
+
+static void compare_texts(struct texts *texts, struct ng_str old)
 {
-    const struct ng_doc *doc = NULL;
-    *ret = ng_str_of("");
-    *ret_kept = true;
-    if (revision == 0) {
-        return NG_OK;
+    struct ng_str line = line_put_in(old, buf_str(&texts->new));
+    texts->has_old = true;
+    texts->lines_before = history_count_lines(old);
+    if (line.len > 0) {
+        texts->line = shortened(texts->call, line);
     }
-    int rc = call->host->get(call, key, revision, &doc);
-    if (rc == NG_OK && !doc->deleted) {
-        *ret = doc->text;
+}
+
+/* The revision, then the one before it. */
+static int take_text(void *user, const struct ng_doc *row)
+{
+    struct texts *texts = user;
+    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    if (row->revision == texts->revision) {
+        texts->has_new = buf_add_str(&texts->new, text) == NG_OK;
+        return !texts->has_new;
     }
-    *ret_kept = rc == NG_OK;
-    return rc == NG_ENOTFOUND ? NG_OK : rc;
+    compare_texts(texts, text);
+    return 1;
+}
+
+static int read_texts(struct texts *texts, const struct ng_key *key)
+{
+    const struct ng_range range = {.size = sizeof(range),
+                                   .from = texts->revision - (texts->revision > 1),
+                                   .to = texts->revision,
+                                   .limit = 2,
+                                   .with_body = true};
+    int rc = texts->call->host->history(texts->call, key, &range, take_text, texts);
+    if (rc == NG_OK && texts->has_new && texts->revision == 1) {
+        compare_texts(texts, ng_str_of(""));
+    }
+    return rc == NG_ENOTFOUND ? NG_OK : rc; /* forgotten since */
+}
+
+static struct ng_str removed_lines(const struct texts *texts, const struct ng_event *event)
+{
+    uint64_t lines = texts->lines_before;
+    if (event->origin.has_lines) {
+        lines = event->origin.lines_removed;
+    }
+    return texts->call->host->format(texts->call, "removed %llu %s", (unsigned long long)lines,
+                                     lines == 1 ? "line" : "lines");
 }
 
 int history_summary(struct ng_call *call, const struct ng_event *event,
@@ -107,26 +138,20 @@ int history_summary(struct ng_call *call, const struct ng_event *event,
 {
     const struct ng_collection *collection =
         call->host->collection(call, event->key.collection);
-    struct ng_str old;
-    struct ng_str new;
-    bool old_kept = false;
+    struct texts texts = {.call = call, .revision = event->revision};
     *ret_kept = false;
     *ret = said(call, data);
     if (collection == NULL || (collection->flags & NG_COLLECTION_CONTENT) == 0) {
         return NG_OK;
     }
-    int rc = text_of(call, &event->key, event->revision, &new, ret_kept);
-    if (rc == NG_OK && *ret_kept) {
-        rc = text_of(call, &event->key, event->revision - 1, &old, &old_kept);
+    buf_init(&texts.new, SUMMARY_TEXT_MAX);
+    int rc = read_texts(&texts, &event->key);
+    *ret_kept = texts.has_new;
+    if (texts.line.len > 0) {
+        *ret = texts.line;
+    } else if (texts.has_old && event->origin.lines_removed > event->origin.lines_added) {
+        *ret = removed_lines(&texts, event);
     }
-    if (rc != NG_OK || !*ret_kept || !old_kept) {
-        return rc;
-    }
-    struct ng_str line = line_put_in(old, new);
-    if (line.len > 0) {
-        *ret = shortened(call, line);
-    } else if (old.len > new.len) {
-        *ret = removed_lines(call, event, old);
-    }
-    return NG_OK;
+    buf_done(&texts.new);
+    return rc;
 }
