@@ -89,8 +89,8 @@ static int fail_forbidden(struct call *call, struct ng_str space)
     call->target = space;
     int rc = call_fail(call, NG_EFORBIDDEN,
                        "the caller's key does not allow the space \"%.*s\"; it allows %.*s%s",
-                       (int)space.len, space.data, (int)names.len,
-                       buf_str(&names).data, text_if(names.rc != NG_OK, "..."));
+                       (int)space.len, space.data, (int)names.len, buf_str(&names).data,
+                       text_if(names.rc != NG_OK, "..."));
     call->staged.hint = ng_str_of("Name one of them, or none");
     buf_done(&names);
     return rc;

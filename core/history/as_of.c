@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * as_of.c - the revision that a document had at a point: the newest revisions one after the
- * other, then a binary search among those that are kept. Where the next one after the point is not the next revision, some were thinned
- * out between the two: the changes between them tell whether one of those lies before the
- * point.
+ * other, then a binary search among those that are kept. Where the next one after the point is
+ * not the next revision, some were thinned out between the two: the changes between them tell
+ * whether one of those lies before the point.
  */
 #include "core/base/str.h"
 #include "core/call/call.h"

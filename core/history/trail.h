@@ -16,11 +16,11 @@
 #define TRAIL_SETTLE_MS 2000
 
 /*
- * Passes the changes that the call may see and `trail` selects, newest first; each is lent for
- * its callback, which may read the store. *ret_next: `until` of a walk that goes on; 0: there are no more. May block. NG_OK,
- * or the store's error, which the call has.
+ * Passes the changes that the call may see and `wanted` selects, newest first; each is lent for
+ * its callback, which may read the store. *ret_next: `until` of a walk that goes on; 0: there
+ * are no more. May block. NG_OK, or the store's error, which the call has.
  */
-int trail_walk(struct call *call, const struct ng_trail *trail, ng_event_fn *event, void *user,
+int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *event, void *user,
                uint64_t *ret_next);
 
 /* Waits until all changes so far have their numbers, but not longer than TRAIL_SETTLE_MS; then

@@ -377,7 +377,7 @@ static const struct ng_field research_fields[] = {
 
 #define ENTRY_FLAGS                                                                            \
     (NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED | NG_COLLECTION_CONTENT)
-/* What every entry has besides its text. */
+/* Members of every entry besides its text. */
 #define ENTRY_MEMBERS "title summary metadata.tags metadata.status"
 
 static const struct ng_collection agent_notebook_collections[] = {
@@ -403,7 +403,8 @@ static const struct ng_collection agent_notebook_collections[] = {
         .fields = research_fields,
         .field_count = NG_COUNT(research_fields),
         .field_size = sizeof(struct ng_field),
-        .members = ENTRY_MEMBERS " source_url key_findings metadata.confidence metadata.related_pages",
+        .members =
+            ENTRY_MEMBERS " source_url key_findings metadata.confidence metadata.related_pages",
     },
     {
         .name = READ_RECEIPTS_COLLECTION,

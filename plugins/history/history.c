@@ -10,36 +10,38 @@
 #define LINES                                                                                  \
     "\"start_line\":{\"type\":\"integer\",\"minimum\":1},"                                     \
     "\"max_lines\":{\"type\":\"integer\",\"minimum\":1}"
-_Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20 &&
-                   HISTORY_BLAME_LINES == 200 && HISTORY_DOCUMENTS_MAX == 200,
+_Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20,
                "as in the schemas");
 
 #define OBJECT(members)                                                                        \
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
 /* The document. */
 #define TARGET                                                                                 \
-    "\"collection\":" TEXT("notebooks (default), pages, code_snippets, research_notes") ","    \
-    "\"id\":" SHORT_TEXT ",\"space\":" SHORT_TEXT
+    "\"collection\":" TEXT(                                                                    \
+        "notebooks (default), pages, code_snippets, research_notes") ","                       \
+                                                                     "\"id\":" SHORT_TEXT      \
+                                                                     ",\"space\":" SHORT_TEXT
 /* Points have one description in each tool. */
 #define POINT TEXT("7 (revision), #123 (change), time, day, 2h or 7d ago, now")
 
-static const char log_params[] = OBJECT(
-    "\"agent\":" NAMES ",\"run\":" NAMES ",\"tool\":" NAMES ",\"action\":" NAMES
-    ",\"collection\":" NAMES ",\"space\":" SHORT_TEXT
-    ",\"id\":" TEXT("final *: prefix") ",\"since\":" POINT ",\"until\":" SHORT_TEXT
-    ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,\"default\":20}"
-    ",\"cursor\":" SHORT_TEXT) "}";
+static const char log_params[] =
+    OBJECT("\"agent\":" NAMES ",\"run\":" NAMES ",\"tool\":" NAMES ",\"action\":" NAMES
+           ",\"collection\":" NAMES ",\"space\":" SHORT_TEXT
+           ",\"id\":" TEXT("final *: prefix") ",\"since\":" POINT ",\"until\":" SHORT_TEXT
+                                              ",\"limit\":{\"type\":\"integer\",\"minimum\":1,"
+                                              "\"maximum\":200,\"default\":20}"
+                                              ",\"cursor\":" SHORT_TEXT) "}";
 
-static const char read_params[] = OBJECT(
-    TARGET ",\"at\":" POINT "," LINES ",\"cursor\":" SHORT_TEXT) "}";
+static const char read_params[] =
+    OBJECT(TARGET ",\"at\":" POINT "," LINES ",\"cursor\":" SHORT_TEXT) "}";
 
-static const char diff_params[] = OBJECT(
-    TARGET ",\"to\":" POINT ",\"from\":" TEXT("default: the revision before `to`")
-    ",\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":1000,\"default\":3}")
-    ",\"required\":[\"id\"]}";
+static const char diff_params[] = OBJECT(TARGET ",\"to\":" POINT ",\"from\":" TEXT(
+    "default: the revision before `to`") ",\"context\":{\"type\":\"integer\",\"minimum\":0,"
+                                         "\"maximum\":1000,\"default\":3}") ",\"required\":["
+                                                                            "\"id\"]}";
 
-static const char blame_params[] = OBJECT(TARGET ",\"at\":" POINT "," LINES)
-    ",\"required\":[\"id\"]}";
+static const char blame_params[] =
+    OBJECT(TARGET ",\"at\":" POINT "," LINES) ",\"required\":[\"id\"]}";
 
 /* ---- answers ---- */
 
@@ -65,10 +67,10 @@ static const char diff_result[] = ANSWER(
     KEY ",\"from\":" INTEGER ",\"to\":" INTEGER ",\"diff\":" SHORT_TEXT ",\"added\":" INTEGER
         ",\"removed\":" INTEGER ",\"changed\":{\"type\":\"array\",\"items\":" SHORT_TEXT "}");
 
-static const char blame_result[] = ANSWER(
-    "\"revision\",\"total_lines\",\"exact\",\"lines\"",
-    KEY ",\"revision\":" INTEGER ",\"total_lines\":" INTEGER ",\"exact\":" BOOLEAN
-        ",\"lines\":" ARRAY ",\"next_line\":" INTEGER);
+static const char blame_result[] =
+    ANSWER("\"revision\",\"total_lines\",\"exact\",\"lines\"",
+           KEY ",\"revision\":" INTEGER ",\"total_lines\":" INTEGER ",\"exact\":" BOOLEAN
+               ",\"lines\":" ARRAY ",\"next_line\":" INTEGER);
 
 static const struct ng_tool history_tools[] = {
     {

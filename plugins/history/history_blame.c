@@ -90,7 +90,8 @@ static const struct history_made *made_of(struct blamed *blamed, struct hash_tab
         return NULL;
     }
     *made = (struct blame_made){.revision = revision};
-    if (history_made_of(blamed->call, &blamed->target, revision, &made->version.made) != NG_OK ||
+    if (history_made_of(blamed->call, &blamed->target, revision, &made->version.made) !=
+            NG_OK ||
         hash_table_add(table, &made->link, revision) != NG_OK) {
         return NULL;
     }
@@ -106,8 +107,8 @@ struct blame_lines {
 static struct ng_str line_at(struct ng_str text, size_t at)
 {
     const char *feed = memchr(text.data + at, '\n', text.len - at);
-    return str_make(text.data + at, feed != NULL ? (size_t)(feed - text.data) - at
-                                                 : text.len - at);
+    return str_make(text.data + at,
+                    feed != NULL ? (size_t)(feed - text.data) - at : text.len - at);
 }
 
 static int put_lines(struct blamed *blamed, struct ng_writer *writer, struct hash_table *table,
@@ -226,8 +227,9 @@ static int blame_text(struct blamed *blamed)
     uint64_t *revisions = NULL;
     size_t count = 0;
     if (text.len > HISTORY_TEXT_MAX) {
-        return ng_fail(call, NG_ETOOLARGE, "the text has %zu bytes, more than %zu are not traced",
-                       text.len, HISTORY_TEXT_MAX);
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the text has %zu bytes, more than %zu are not traced", text.len,
+                       HISTORY_TEXT_MAX);
     }
     if (!utf8_valid(text)) {
         return ng_fail(call, NG_EINVAL, "the content is not UTF-8, so it has no lines");

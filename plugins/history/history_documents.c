@@ -81,8 +81,7 @@ static int put_document(struct documents *list, struct ng_str id, struct ng_str 
 static int read_ids(struct documents *list)
 {
     struct ng_str cursor = ng_arg_text(list->call, "cursor");
-    const struct ng_term after = {
-        .field = ng_str_of("id"), .op = NG_TERM_GT, .value = cursor};
+    const struct ng_term after = {.field = ng_str_of("id"), .op = NG_TERM_GT, .value = cursor};
     const struct ng_query query = {
         .size = sizeof(query),
         .collection = list->shelf.key.collection,

@@ -66,8 +66,10 @@ int history_filter(struct ng_call *call, struct ng_trail *ret)
         const char *name;
         struct ng_names *names;
     } lists[] = {
-        {"agent", &ret->agents},   {"run", &ret->runs},
-        {"tool", &ret->tools},     {"action", &ret->actions},
+        {"agent", &ret->agents},
+        {"run", &ret->runs},
+        {"tool", &ret->tools},
+        {"action", &ret->actions},
         {"collection", &ret->collections},
     };
     int rc = filter_id(call, ret);

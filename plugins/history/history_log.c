@@ -125,8 +125,8 @@ static int log_cursor(struct ng_call *call, struct ng_trail *trail)
 int history_log_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct ng_trail trail;
-    struct log_list list = {
-        .call = call, .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LOG_LIMIT)};
+    struct log_list list = {.call = call,
+                            .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LOG_LIMIT)};
     uint64_t next = 0;
     (void)self;
     (void)args;

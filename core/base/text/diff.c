@@ -437,8 +437,7 @@ static bool next_hunk(const struct diff *diff, size_t context, size_t *i, size_t
     size_t equal = 0;
     ret->old = *i - before;
     ret->new = *j - before;
-    while (equal <= 2 * context &&
-           (*i < diff->old_count || *j < diff->new_count)) {
+    while (equal <= 2 * context && (*i < diff->old_count || *j < diff->new_count)) {
         if (*i < diff->old_count && diff->gone[*i] != 0) {
             ++*i;
             equal = 0;
