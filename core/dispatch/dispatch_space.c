@@ -17,19 +17,6 @@
 /* Maximum size of the list of spaces in a refusal. */
 #define SPACES_SHOWN_BYTES ((size_t)1024)
 
-/* "~agent"; absent: out of memory. */
-static struct ng_str space_own(struct call *call)
-{
-    const struct ng_caller *caller = &call->caller;
-    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
-    if (text == NULL) {
-        return str_make(NULL, 0);
-    }
-    text[0] = '~';
-    memcpy(text + 1, caller->agent.data, caller->agent.len);
-    return str_make(text, caller->agent.len + 1);
-}
-
 /* The space of a call that names none. */
 static struct ng_str space_by_default(const struct call *call, const struct tool *tool,
                                       struct ng_str own)
@@ -45,10 +32,13 @@ static struct ng_str space_by_default(const struct call *call, const struct tool
 int dispatch_space_pick(struct call *call, const struct tool *tool)
 {
     struct ng_caller *caller = &call->caller;
-    struct ng_str own = space_own(call);
-    if (own.data == NULL) {
+    char *text = arena_alloc(&call->arena, caller->agent.len + 1);
+    if (text == NULL) {
         return NG_EINTERNAL;
     }
+    text[0] = '~';
+    memcpy(text + 1, caller->agent.data, caller->agent.len);
+    struct ng_str own = str_make(text, caller->agent.len + 1);
     bool named = caller->space_named;
     if (!named) {
         caller->space = space_by_default(call, tool, own);
@@ -77,7 +67,7 @@ int dispatch_space_pick(struct call *call, const struct tool *tool)
 }
 
 /* The message lists the spaces that the key allows. */
-static int fail_forbidden(struct call *call, struct ng_str space)
+int dispatch_refuse_space(struct call *call, struct ng_str space)
 {
     const struct ng_caller *caller = &call->caller;
     struct buf names;
@@ -100,7 +90,7 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     int rc = dispatch_space_pick(call, tool);
     if (rc == NG_EFORBIDDEN) {
-        return fail_forbidden(call, call->caller.space);
+        return dispatch_refuse_space(call, call->caller.space);
     }
     return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
 }
@@ -127,28 +117,12 @@ static const struct tool *collection_tool(struct gateway *gateway, struct ng_str
     return tool;
 }
 
-int dispatch_space_of(struct call *call, struct ng_str collection, struct ng_str named,
-                      struct ng_str *ret)
+int dispatch_space_of(struct call *call, struct ng_str collection)
 {
-    const struct ng_caller *caller = &call->caller;
-    *ret = named;
-    if (named.data == NULL && caller->space_named) {
-        *ret = caller->space;
+    if (call->caller.space_named) {
+        return NG_OK;
     }
-    if (ret->data == NULL) {
-        const struct tool *tool = collection_tool(call->gateway, collection);
-        *ret = space_by_default(call, tool, space_own(call));
-        if (ret->data == NULL) {
-            return call_fail(call, NG_EINTERNAL, "out of memory");
-        }
-        if (!dispatch_may_use_space(call, *ret) && caller->space_count > 0) {
-            *ret = caller->spaces[0];
-        }
-    }
-    if (!dispatch_may_use_space(call, *ret)) {
-        return fail_forbidden(call, *ret);
-    }
-    return NG_OK;
+    return dispatch_spaces(call, collection_tool(call->gateway, collection));
 }
 
 /* ---- the argument ---- */

@@ -14,8 +14,9 @@ int dispatch_space_pick(struct call *call, const struct tool *tool);
 int dispatch_space_take(struct call *call);
 /* May the caller use the space? Without keys: any. */
 bool dispatch_may_use_space(const struct call *call, struct ng_str space);
-/* See space_of in struct ng_host. */
-int dispatch_space_of(struct call *call, struct ng_str collection, struct ng_str named,
-                      struct ng_str *ret);
+/* Fails the call with NG_EFORBIDDEN and the spaces that it may use. */
+int dispatch_refuse_space(struct call *call, struct ng_str space);
+/* See use_collection in struct ng_host. */
+int dispatch_space_of(struct call *call, struct ng_str collection);
 
 #endif

@@ -65,6 +65,17 @@ static bool trail_wants(const struct ng_trail *wanted, const struct ng_event *ev
            names_have(&wanted->spaces, event->key.space) && id_fits(wanted, event->key.id);
 }
 
+static int trail_check_spaces(struct call *call, const struct ng_trail *wanted)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < wanted->spaces.count && rc == NG_OK; i++) {
+        if (!dispatch_may_use_space(call, wanted->spaces.items[i])) {
+            rc = dispatch_refuse_space(call, wanted->spaces.items[i]);
+        }
+    }
+    return rc;
+}
+
 /* Without keys a caller may use the spaces that it names. */
 static bool trail_sees(struct call *call, const struct ng_trail *wanted,
                        const struct ng_key *key)
@@ -139,8 +150,8 @@ int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *ev
     struct store *store = call->gateway->store;
     struct trail trail = {.call = call, .wanted = wanted};
     bool stop = false;
-    int rc = NG_OK;
-    if (wanted->until == UINT64_MAX) {
+    int rc = trail_check_spaces(call, wanted);
+    if (rc == NG_OK && wanted->until == UINT64_MAX) {
         rc = trail_settle(call);
     }
     trail.until = u64_min(wanted->until, u64_max(store_last_seq(store), store_look_seq(store)));

@@ -135,8 +135,7 @@ int host_no_write(struct call *call);
 /* ---- host_history.c ---- */
 
 const struct ng_collection *host_collection(struct ng_call *pub, struct ng_str name);
-int host_space_of(struct ng_call *pub, struct ng_str collection, struct ng_str named,
-                  struct ng_str *ret_space);
+int host_use_collection(struct ng_call *pub, struct ng_str collection);
 int host_point_seq(struct ng_call *pub, const char *name, struct ng_str text,
                    uint64_t *ret_seq);
 int host_revision_at(struct ng_call *pub, const struct ng_key *key, const char *name,

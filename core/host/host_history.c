@@ -24,10 +24,9 @@ const struct ng_collection *host_collection(struct ng_call *pub, struct ng_str n
     return store_collection(call->gateway->store, name);
 }
 
-int host_space_of(struct ng_call *pub, struct ng_str collection, struct ng_str named,
-                  struct ng_str *ret_space)
+int host_use_collection(struct ng_call *pub, struct ng_str collection)
 {
-    return dispatch_space_of(call_of(pub), collection, named, ret_space);
+    return dispatch_space_of(call_of(pub), collection);
 }
 
 static int host_not_a_point(struct call *call, const char *name, struct ng_str point,

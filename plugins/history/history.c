@@ -5,43 +5,53 @@
 
 #define TEXT(description) "{\"type\":\"string\",\"description\":\"" description "\"}"
 #define SHORT_TEXT "{\"type\":\"string\"}"
-#define NAMES                                                                                  \
-    "{\"type\":[\"string\",\"array\"],\"items\":{\"type\":\"string\"},\"maxItems\":64}"
-#define LINES                                                                                  \
-    "\"start_line\":{\"type\":\"integer\",\"minimum\":1},"                                     \
-    "\"max_lines\":{\"type\":\"integer\",\"minimum\":1}"
+#define NUMBER(description, range)                                                             \
+    "{\"type\":\"integer\"," range ",\"description\":\"" description "\"}"
+#define NAMES(description)                                                                     \
+    "{\"anyOf\":[" SHORT_TEXT ",{\"type\":\"array\",\"items\":" SHORT_TEXT                     \
+    ",\"maxItems\":64}],\"description\":\"" description "\"}"
+#define OBJECT(members)                                                                        \
+    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
+#define CURSOR "\"cursor\":" TEXT("Of the last answer: the next page.")
 _Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20,
                "as in the schemas");
 
-#define OBJECT(members)                                                                        \
-    "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
-/* The document. */
+/* The document; the gateway adds `space`. */
 #define TARGET                                                                                 \
     "\"collection\":" TEXT(                                                                    \
-        "notebooks (default), pages, code_snippets, research_notes") ","                       \
-                                                                     "\"id\":" SHORT_TEXT      \
-                                                                     ",\"space\":" SHORT_TEXT
-/* Points have one description in each tool. */
-#define POINT TEXT("7 (revision), #123 (change), time, day, 2h or 7d ago, now")
+        "notebooks (default), pages, code_snippets, research_notes.") ","                      \
+                                                                      "\"id\":" TEXT(          \
+                                                                          "Its name or id.")
+#define POINT(what) TEXT(what " revision 7, change #123, time, day, 2h or 7d ago, now.")
+#define LINES                                                                                  \
+    "\"start_line\":" NUMBER("From this line on.",                                             \
+                             "\"minimum\":1") ","                                              \
+                                              "\"max_lines\":" NUMBER("At most so many.",      \
+                                                                      "\"minimum\":1")
 
-static const char log_params[] =
-    OBJECT("\"agent\":" NAMES ",\"run\":" NAMES ",\"tool\":" NAMES ",\"action\":" NAMES
-           ",\"collection\":" NAMES ",\"space\":" SHORT_TEXT
-           ",\"id\":" TEXT("final *: prefix") ",\"since\":" POINT ",\"until\":" SHORT_TEXT
-                                              ",\"limit\":{\"type\":\"integer\",\"minimum\":1,"
-                                              "\"maximum\":200,\"default\":20}"
-                                              ",\"cursor\":" SHORT_TEXT) "}";
+static const char log_params[] = OBJECT(
+    "\"agent\":" NAMES("Only by these.") ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES("Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\":" NAMES("Only of these.") ",\"space\":" TEXT("Only of this one.") ",\"id\":" TEXT(
+        "Only this one; a final * means a beginning.") ",\"since\":" TEXT("After #123, a time, "
+                                                                          "a day, 2h or 7d "
+                                                                          "ago.") ",\"until\""
+                                                                                  ":" TEXT("Up "
+                                                                                           "to "
+                                                                                           "it"
+                                                                                           ".") ",\"limit\":" NUMBER("Changes.",
+                                                                                                                     "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR) "}";
 
 static const char read_params[] =
-    OBJECT(TARGET ",\"at\":" POINT "," LINES ",\"cursor\":" SHORT_TEXT) "}";
+    OBJECT(TARGET ",\"at\":" POINT("When:") "," LINES "," CURSOR) "}";
 
-static const char diff_params[] = OBJECT(TARGET ",\"to\":" POINT ",\"from\":" TEXT(
-    "default: the revision before `to`") ",\"context\":{\"type\":\"integer\",\"minimum\":0,"
-                                         "\"maximum\":1000,\"default\":3}") ",\"required\":["
-                                                                            "\"id\"]}";
+static const char diff_params[] =
+    OBJECT(
+        TARGET ",\"to\":" POINT("Newer:") ",\"from\":" TEXT("Older (default: the revision "
+                                                            "before).") ",\"context\":" NUMBER(
+            "Lines around.",
+            "\"minimum\":0,\"maximum\":1000,\"default\":3")) ",\"required\":[\"id\"]}";
 
 static const char blame_params[] =
-    OBJECT(TARGET ",\"at\":" POINT "," LINES) ",\"required\":[\"id\"]}";
+    OBJECT(TARGET ",\"at\":" POINT("When:") "," LINES) ",\"required\":[\"id\"]}";
 
 /* ---- answers ---- */
 
@@ -50,7 +60,7 @@ static const char blame_params[] =
 #define INTEGER "{\"type\":\"integer\"}"
 #define BOOLEAN "{\"type\":\"boolean\"}"
 #define ARRAY "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
-#define KEY "\"space\":" SHORT_TEXT ",\"collection\":" SHORT_TEXT ",\"id\":" SHORT_TEXT
+#define KEY "\"collection\":" SHORT_TEXT ",\"id\":" SHORT_TEXT
 #define PAGE "\"has_more\":" BOOLEAN ",\"cursor\":" SHORT_TEXT
 
 static const char log_result[] =
@@ -94,6 +104,7 @@ static const struct ng_tool history_tools[] = {
         .run = history_read_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "history_diff",
@@ -105,6 +116,7 @@ static const struct ng_tool history_tools[] = {
         .run = history_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
     {
         .name = "history_blame",
@@ -116,6 +128,7 @@ static const struct ng_tool history_tools[] = {
         .run = history_blame_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_BY_SPACE,
     },
 };
 

@@ -61,7 +61,7 @@ int history_revision(struct ng_call *call, const struct history_target *target,
 /* ---- history_put.c: members of answers ---- */
 
 void history_put_time(struct ng_writer *writer, const char *name, int64_t time_ms);
-/* space, collection, id */
+/* collection, id; the gateway adds the space of the call */
 void history_put_key(struct ng_writer *writer, const struct ng_key *key);
 /* seq, time, agent, run, tool */
 void history_put_made(struct ng_writer *writer, const struct history_made *made);

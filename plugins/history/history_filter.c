@@ -41,16 +41,12 @@ static int filter_id(struct ng_call *call, struct ng_trail *ret)
 
 static int filter_space(struct ng_call *call, struct ng_trail *ret)
 {
-    struct ng_str named = ng_arg_text(call, "space");
-    if (named.data == NULL && !call->caller->space_named) {
+    const struct ng_caller *caller = call->caller;
+    if (caller->space_named && !ng_has_arg(call, "space")) {
+        ret->spaces = (struct ng_names){&caller->space, 1};
         return NG_OK;
     }
-    struct ng_str *space = ng_alloc(call, sizeof(*space));
-    if (space == NULL) {
-        return history_no_memory(call);
-    }
-    ret->spaces = (struct ng_names){space, 1};
-    return call->host->space_of(call, str_make(NULL, 0), named, space);
+    return filter_names(call, "space", &ret->spaces);
 }
 
 static int filter_point(struct ng_call *call, const char *name, uint64_t *ret)

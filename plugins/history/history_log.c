@@ -67,6 +67,7 @@ static void put_change(struct log_list *list, const struct ng_event *event,
     json_object(writer);
     history_put_made(writer, &made);
     json_member_string(writer, "action", event->action);
+    json_member_string(writer, "space", event->key.space);
     history_put_key(writer, &event->key);
     put_revision(list, event, data);
     json_member_string(writer, "summary", str_or(summary, ng_str_of("")));

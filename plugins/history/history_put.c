@@ -15,7 +15,6 @@ void history_put_time(struct ng_writer *writer, const char *name, int64_t time_m
 
 void history_put_key(struct ng_writer *writer, const struct ng_key *key)
 {
-    json_member_string(writer, "space", key->space);
     json_member_string(writer, "collection", key->collection);
     json_member_string(writer, "id", key->id);
 }

@@ -21,7 +21,9 @@ int history_shelf(struct ng_call *call, struct history_target *ret)
                        "`collection`: none that keeps revisions is called \"%.*s\"",
                        (int)utf8_cut(name, HISTORY_SHOWN).len, name.data);
     }
-    return call->host->space_of(call, name, ng_arg_text(call, "space"), &ret->key.space);
+    int rc = call->host->use_collection(call, name);
+    ret->key.space = call->caller->space;
+    return rc;
 }
 
 int history_target(struct ng_call *call, struct history_target *ret)

@@ -455,7 +455,7 @@ SIZE(ng_host, 832);
 AT(ng_host, sqlite_bytes, 832);
 SIZE(ng_host, 840);
 AT(ng_host, collection, 840);
-AT(ng_host, space_of, 848);
+AT(ng_host, use_collection, 848);
 AT(ng_host, point_seq, 856);
 AT(ng_host, revision_at, 864);
 AT(ng_host, trail, 872);

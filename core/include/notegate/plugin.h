@@ -378,11 +378,10 @@ struct ng_host {
     /* The declaration of a collection; NULL: there is none that the caller may see. Lives as
      * long as the host table. Does not block. */
     const struct ng_collection *(*collection)(struct ng_call *call, struct ng_str name);
-    /* The space of documents of a collection for this call: `named` if present, else that which
-     * the tools of its plugin would take. NG_EFORBIDDEN: the caller may not use it. Call
-     * memory. */
-    int (*space_of)(struct ng_call *call, struct ng_str collection, struct ng_str named,
-                    struct ng_str *ret_space);
+    /* The call is about documents of this collection: if it names no space, caller->space
+     * becomes that which the tools of the collection's plugin would take. NG_EFORBIDDEN: the
+     * caller may not use it. Does not block. */
+    int (*use_collection)(struct ng_call *call, struct ng_str collection);
     /* The number of the last change that is not after the point; 0: none. NG_EINVAL: it is no
      * point. */
     int (*point_seq)(struct ng_call *call, const char *name, struct ng_str point,
@@ -391,7 +390,8 @@ struct ng_host {
      * no such document, or no such revision. */
     int (*revision_at)(struct ng_call *call, const struct ng_key *key, const char *name,
                        struct ng_str point, struct ng_as_of *ret);
-    /* The changes that the caller may see, newest first. `event` may not keep them. *ret_next:
+    /* The changes that the caller may see, newest first. `event` may not keep them.
+     * NG_EFORBIDDEN: it may not use one of trail->spaces. *ret_next:
      * where to go on (`until`); 0: these were all. Ends early after so many changes, wanted or
      * not, as one call should look at. */
     int (*trail)(struct ng_call *call, const struct ng_trail *trail, ng_event_fn *event,
