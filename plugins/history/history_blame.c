@@ -49,9 +49,10 @@ static int blame_all(struct blamed *blamed)
     uint64_t kept = 0;
     int rc = blame_new(BLAME_BACKWARD, blamed->version.doc->text, blamed->version.revision,
                        &blamed->blame);
-    if (rc == NG_OK) {
-        rc = call->host->history(call, &blamed->target.key, &range, take_older, blamed);
+    if (rc != NG_OK) {
+        return history_no_memory(call);
     }
+    rc = call->host->history(call, &blamed->target.key, &range, take_older, blamed);
     if (rc == NG_OK && blamed->rc == NG_OK) {
         rc = call->host->history_count(call, &blamed->target.key, &range, &kept);
         blamed->exact = blame_exact(blamed->blame) && kept == blamed->version.revision;
