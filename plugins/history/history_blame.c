@@ -142,20 +142,20 @@ static struct blame_lines lines_from(struct blamed *blamed, const uint64_t *revi
     return lines;
 }
 
-/* Only those that `room` bytes of JSON hold; false: none. */
+/* Only those that `room` bytes of JSON hold; false: none. The first one may be empty. */
 static bool lines_cut(struct blame_lines *lines, size_t room)
 {
     struct ng_str whole = lines->text;
     size_t len = json_cut(whole, room).len;
-    if (len == whole.len) {
-        return true;
+    if (len == whole.len || room == 0) {
+        return room > 0;
     }
     while (len > 0 && whole.data[len] != '\n') {
         len--;
     }
     lines->text.len = len;
-    lines->last = lines->first + history_count_lines(lines->text) - 1;
-    return len > 0;
+    lines->last = lines->first + u64_max(history_count_lines(lines->text), 1) - 1;
+    return whole.data[len] == '\n';
 }
 
 /* As many lines as the call wants and the answer holds; *ret_next: the one behind them. */
