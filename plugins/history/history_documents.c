@@ -3,6 +3,7 @@
  */
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 #include "history.h"
 
 /* Bytes of a row in the answer without its texts, and of what follows the rows. */
@@ -42,6 +43,26 @@ static int take_size(void *user, const struct ng_doc *row)
     return 1;
 }
 
+/* The id stands in the row and perhaps in the cursor. */
+static bool document_fits(const struct documents *list, struct ng_str id)
+{
+    size_t room = list->call->host->answer_room(list->call);
+    size_t around = DOCUMENTS_ROW_MAX + DOCUMENTS_END_MAX +
+                    JSON_GROWTH_MAX * list->shelf.key.collection.len;
+    room -= size_min(room, around);
+    return json_cut(id, room / 2).len == id.len;
+}
+
+/* No answer would ever get past it. */
+static int document_too_long(struct ng_call *call, struct ng_str id)
+{
+    struct ng_str shown = utf8_cut(id, HISTORY_SHOWN);
+    return ng_fail(call, NG_ETOOLARGE,
+                   "an id that begins with \"%.*s\" alone is longer than an answer "
+                   "(tools.max_answer); go on with a `cursor` behind it",
+                   (int)shown.len, shown.data);
+}
+
 /* Writes its row if it was there. *ret_full: the answer has no room for it. */
 static int put_document(struct documents *list, struct ng_str id, struct ng_str at,
                         bool *ret_full)
@@ -60,9 +81,7 @@ static int put_document(struct documents *list, struct ng_str id, struct ng_str 
     if (rc != NG_OK || (found.kept && !size.there)) {
         return rc;
     }
-    *ret_full = DOCUMENTS_ROW_MAX + JSON_GROWTH_MAX * (id.len + key.collection.len) +
-                    DOCUMENTS_END_MAX >
-                call->host->answer_room(call);
+    *ret_full = !document_fits(list, id);
     if (*ret_full) {
         return NG_OK;
     }
@@ -124,6 +143,9 @@ int history_documents(struct ng_call *call)
     for (size_t i = 0; i < list->count && rc == NG_OK && !full; i++) {
         rc = put_document(list, list->ids[i], at, &full);
         shown += !full;
+    }
+    if (rc == NG_OK && full && shown == 0) {
+        rc = document_too_long(call, list->ids[0]);
     }
     json_end(list->writer);
     bool more = full || list->count == HISTORY_DOCUMENTS_MAX;

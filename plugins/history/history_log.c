@@ -104,6 +104,13 @@ static int log_take(void *user, const struct ng_event *event)
         return 1;
     }
     put_change(list, event, data, summary, kept);
+    if (call->host->answer_room(call) < LOG_END_MAX) {
+        list->rc = ng_fail(call, NG_ETOOLARGE,
+                           "change #%llu alone is longer than an answer (tools.max_answer); go "
+                           "on with `until` \"#%llu\"",
+                           (unsigned long long)event->seq, (unsigned long long)event->seq - 1);
+        return 1;
+    }
     list->shown++;
     return 0;
 }
