@@ -14,13 +14,10 @@
 /* Characters of a summary. */
 #define SUMMARY_CHARS ((size_t)100)
 
-/* The first line of the text that is not blank, from the byte `from` on, of those that begin
+/* The first line of the text that is not blank, of those from the byte `from` on that begin
  * before `to`. Absent: there is none. */
 static struct ng_str first_line(struct ng_str text, size_t from, size_t to)
 {
-    while (from > 0 && text.data[from - 1] != '\n') {
-        from--;
-    }
     while (from < to) {
         const char *feed = memchr(text.data + from, '\n', text.len - from);
         size_t end = feed != NULL ? (size_t)(feed - text.data) : text.len;
@@ -36,6 +33,29 @@ static struct ng_str first_line(struct ng_str text, size_t from, size_t to)
     return str_make(NULL, 0);
 }
 
+static bool line_ends_at(struct ng_str text, size_t at)
+{
+    return at == text.len || text.data[at] == '\n';
+}
+
+static bool line_begins_at(struct ng_str text, size_t at)
+{
+    return at == 0 || text.data[at - 1] == '\n';
+}
+
+/* The beginning of the first line that is not the same in both texts, which have so many first
+ * bytes in common. */
+static size_t line_that_differs(struct ng_str old, struct ng_str new, size_t same)
+{
+    if (line_ends_at(old, same) && line_ends_at(new, same)) {
+        return same + 1;
+    }
+    while (!line_begins_at(new, same)) {
+        same--;
+    }
+    return same;
+}
+
 /* The first line of what the new text has in place of the old one's. */
 static struct ng_str line_put_in(struct ng_str old, struct ng_str new)
 {
@@ -44,14 +64,17 @@ static struct ng_str line_put_in(struct ng_str old, struct ng_str new)
     while (same < least && old.data[same] == new.data[same]) {
         same++;
     }
+    size_t from = line_that_differs(old, new, same);
+    size_t most = least - size_min(from, least);
     size_t end = 0;
-    while (end < least - same && old.data[old.len - 1 - end] == new.data[new.len - 1 - end]) {
+    while (end < most && old.data[old.len - 1 - end] == new.data[new.len - 1 - end]) {
         end++;
     }
-    if (new.len - end == same) {
-        return str_make(NULL, 0); /* nothing was put in */
+    while (end > 0 &&
+           !(line_begins_at(old, old.len - end) && line_begins_at(new, new.len - end))) {
+        end--;
     }
-    return first_line(new, same, new.len - end);
+    return first_line(new, from, new.len - end);
 }
 
 static struct ng_str shortened(struct ng_call *call, struct ng_str line)
