@@ -169,6 +169,9 @@ int history_summary(struct ng_call *call, const struct ng_event *event,
     }
     buf_init(&texts.new, SUMMARY_TEXT_MAX);
     int rc = read_texts(&texts, &event->key);
+    if (rc == NG_OK && texts.new.rc != NG_OK) {
+        rc = history_no_memory(call);
+    }
     *ret_kept = texts.has_new;
     if (texts.line.len > 0) {
         *ret = texts.line;
