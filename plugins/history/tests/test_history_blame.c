@@ -151,7 +151,7 @@ static void expect_blame(const struct history *history, uint64_t revision, size_
     struct buf want;
     buf_init(&want, ANSWER_MAX);
     (void)buf_printf(&want,
-                     "{\"space\":\"shared\",\"collection\":\"notebooks\",\"id\":\"%s\","
+                     "{\"collection\":\"notebooks\",\"id\":\"%s\","
                      "\"revision\":%" PRIu64 ",\"total_lines\":%zu,\"exact\":true,\"lines\":[",
                      history->id, revision, text->count);
     for (size_t from = start; from < end;) {
@@ -164,7 +164,7 @@ static void expect_blame(const struct history *history, uint64_t revision, size_
     if (end < text->count) {
         (void)buf_printf(&want, ",\"next_line\":%zu", end + 1);
     }
-    buf_add_c(&want, "}");
+    buf_add_c(&want, ",\"space\":\"shared\"}");
     expect("history_blame",
            args("{'id':'%s','space':'shared','at':'%" PRIu64 "','start_line':%zu,"
                 "'max_lines':%zu}",
@@ -219,8 +219,8 @@ static void test_defaults(void **state)
     buf_done(&text);
     put_text("");
     expect("history_blame", "{\"id\":\"n\",\"space\":\"shared\"}",
-           "{\"space\":\"shared\",\"collection\":\"notebooks\",\"id\":\"n\",\"revision\":2,"
-           "\"total_lines\":0,\"exact\":true,\"lines\":[]}");
+           "{\"collection\":\"notebooks\",\"id\":\"n\",\"revision\":2,"
+           "\"total_lines\":0,\"exact\":true,\"lines\":[],\"space\":\"shared\"}");
     expect_failure("history_blame", "{\"id\":\"n\",\"space\":\"shared\",\"start_line\":2}",
                    "INVALID_INPUT", 400, "`start_line` is 2, but there are 0 lines", NULL);
     put_text("one\n");
@@ -241,17 +241,17 @@ static void test_thinned(void **state)
     expect("history_blame",
            "{\"id\":\"n\",\"space\":\"shared\",\"start_line\":2,"
            "\"max_lines\":1}",
-           args("{'space':'shared','collection':'notebooks','id':'n','revision':4,"
+           args("{'collection':'notebooks','id':'n','revision':4,"
                 "'total_lines':4,'exact':true,'lines':[{'first':2,'last':2,'text':'two',"
-                "'revision':2,%s}],'next_line':3}",
+                "'revision':2,%s}],'next_line':3,'space':'shared'}",
                 made(&n, 2)));
     thin();
     expect("history_blame", "{\"id\":\"n\",\"space\":\"shared\"}",
-           args("{'space':'shared','collection':'notebooks','id':'n','revision':4,"
+           args("{'collection':'notebooks','id':'n','revision':4,"
                 "'total_lines':4,'exact':false,'lines':["
                 "{'first':1,'last':1,'text':'one','revision':1,%s},"
                 "{'first':2,'last':3,'text':'two\\nthree','revision':3,%s},"
-                "{'first':4,'last':4,'text':'four','revision':4,%s}]}",
+                "{'first':4,'last':4,'text':'four','revision':4,%s}],'space':'shared'}",
                 made(&n, 1), made(&n, 3), made(&n, 4)));
     test_clock_reset();
 }

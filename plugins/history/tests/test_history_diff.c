@@ -15,8 +15,8 @@ static void expect_diff(const char *more, int from, int to, int added, int remov
                         const char *diff)
 {
     expect("history_diff", args("{" ABOUT_N "%s}", more),
-           args("{'space':'shared','collection':'notebooks','id':'n','from':%d,'to':%d,"
-                "'added':%d,'removed':%d,'changed':[],'diff':'%s'}",
+           args("{'collection':'notebooks','id':'n','from':%d,'to':%d,"
+                "'added':%d,'removed':%d,'changed':[],'diff':'%s','space':'shared'}",
                 from, to, added, removed, diff));
 }
 

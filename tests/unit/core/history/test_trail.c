@@ -452,6 +452,20 @@ static void expect_seen(struct call *call, const struct ng_trail *trail,
     free(walk.found.rows);
 }
 
+/* A space that the key does not allow is refused by its name. */
+static void expect_refused(struct call *call, const struct ng_trail *trail)
+{
+    struct walk walk = {.found = rows_new()};
+    uint64_t next = 0;
+    assert_int_equal(trail_walk(call, trail, walk_take, &walk, &next), NG_EFORBIDDEN);
+    assert_string_equal(call->staged.message.data,
+                        "the caller's key does not allow the space \"team\"; it allows "
+                        "shared, ~ada");
+    assert_int_equal(walk.found.count, 0);
+    free(walk.found.rows);
+    call_reset_result(call);
+}
+
 static struct call *call_of_spaces(const struct ng_str *spaces, size_t count)
 {
     struct call *call = harness_new_call(&rig.harness);
@@ -478,7 +492,7 @@ static void test_other_spaces(void **state)
     expect_seen(call, &others, &others); /* without keys: what it names */
     key_allow(call, &key, NULL, 0);
     expect_seen(call, &all, &mine);
-    expect_seen(call, &others, NULL);
+    expect_refused(call, &others);
     call->caller.all_spaces = true;
     expect_seen(call, &all, &all);
     expect_seen(call, &others, &others);
