@@ -30,25 +30,31 @@ _Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_
                                                                       "\"minimum\":1")
 
 static const char log_params[] = OBJECT(
-    "\"agent\":" NAMES("Only by these.") ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES("Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\":" NAMES("Only of these.") ",\"space\":" TEXT("Only of this one.") ",\"id\":" TEXT(
-        "Only this one; a final * means a beginning.") ",\"since\":" TEXT("After #123, a time, "
-                                                                          "a day, 2h or 7d "
-                                                                          "ago.") ",\"until\""
-                                                                                  ":" TEXT("Up "
-                                                                                           "to "
-                                                                                           "it"
-                                                                                           ".") ",\"limit\":" NUMBER("Changes.",
-                                                                                                                     "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR) "}";
+    "\"agent\":" NAMES("Only by these.") ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES("Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\":" NAMES("Only of these.") ",\"space\":" TEXT(
+        "Only of this one.") ",\"id\":" TEXT("Only this "
+                                             "one; a "
+                                             "final * "
+                                             "means a "
+                                             "beginning.") ",\"since\":" TEXT("After #123, a "
+                                                                              "time, "
+                                                                              "a day, 2h or 7d "
+                                                                              "ago.") ",\"until"
+                                                                                      "\""
+                                                                                      ":" TEXT(
+                                                                                          "Up "
+                                                                                          "to "
+                                                                                          "it"
+                                                                                          ".") ",\"limit\":" NUMBER("Changes.",
+                                                                                                                    "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR) "}";
 
 static const char read_params[] =
     OBJECT(TARGET ",\"at\":" POINT("When:") "," LINES "," CURSOR) "}";
 
-static const char diff_params[] =
-    OBJECT(
-        TARGET ",\"to\":" POINT("Newer:") ",\"from\":" TEXT("Older (default: the revision "
-                                                            "before).") ",\"context\":" NUMBER(
-            "Lines around.",
-            "\"minimum\":0,\"maximum\":1000,\"default\":3")) ",\"required\":[\"id\"]}";
+static const char diff_params[] = OBJECT(TARGET ",\"to\":" POINT("Newer:") ",\"from\":" TEXT(
+    "Older (default: the revision "
+    "before).") ",\"context\":" NUMBER("Lines around.",
+                                       "\"minimum\":0,\"maximum\":1000,\"default\":"
+                                       "3")) ",\"required\":[\"id\"]}";
 
 static const char blame_params[] =
     OBJECT(TARGET ",\"at\":" POINT("When:") "," LINES) ",\"required\":[\"id\"]}";
