@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "openapi_fixed.h"
-#include "rest.h"
 
 enum operation_flags {
     FOR_ADMINS = 1, /* shown to administrators only */

@@ -11,8 +11,8 @@
 #include "core/store/store.h"
 #include "openapi_fixed.h"
 #include "openapi_operations.h"
+#include "openapi_routes.h"
 #include "openapi_schema.h"
-#include "rest.h"
 
 static const char other_members[] =
     ",'content':{'type':'array','description':'Parts that are not text.','items':{"
@@ -168,6 +168,7 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
             print_tool(out, tools[i], reader.agent);
         }
     }
+    openapi_print_routes(out, gateway, call, reader.agent);
     openapi_put(out, "},'components':");
     openapi_fixed_components(out, &reader);
     print_names(out, gateway, call);

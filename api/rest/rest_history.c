@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* rest_history.c - addresses of tools besides /v1/tools: each request is a call of its tool. */
+#include "api/definitions/tool_routes.h"
+#include "api/http/http_reply.h"
+#include "core/base/str.h"
+#include "core/base/text/json_writer.h"
+#include "core/base/utf8.h"
+#include "core/call/plugin.h"
+#include "core/module/registry.h"
+#include "rest.h"
+
+#define STATUS_OK 200
+/* Bytes of the arguments: every byte of a query may need an escape. */
+#define ARGUMENTS_MAX ((size_t)1024 * 1024)
+#define PARAMETER_SHOWN 60
+
+/* ---- the query as arguments ---- */
+
+/* Does the schema of the argument name lists, too? */
+static bool takes_list(const struct tool *tool, struct ng_str name)
+{
+    const struct ng_value *properties = json_get(tool->params_tree, "properties");
+    return json_get(json_get_str(properties, name), "anyOf") != NULL;
+}
+
+/* A text, or a list of the texts between commas. */
+static void add_value(struct ng_writer *writer, struct ng_str text, bool list)
+{
+    const char *comma = list ? memchr(text.data, ',', text.len) : NULL;
+    if (comma == NULL) {
+        json_string(writer, text);
+        return;
+    }
+    json_array(writer);
+    while (comma != NULL) {
+        size_t len = (size_t)(comma - text.data);
+        json_string(writer, str_make(text.data, len));
+        text = str_make(comma + 1, text.len - len - 1);
+        comma = memchr(text.data, ',', text.len);
+    }
+    json_string(writer, text);
+    json_end(writer);
+}
+
+static int add_parameter(struct http_request *request, struct ng_writer *writer,
+                         const struct tool *tool, struct ng_str name, struct ng_str value)
+{
+    struct call *call = request->call;
+    struct ng_str text = str_make(arena_alloc(&call->arena, value.len + 1), 0);
+    if (text.data == NULL) {
+        return http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+    }
+    if (http_decode(value, (char *)(uintptr_t)text.data, &text.len) != NG_OK) {
+        name = utf8_cut(name, PARAMETER_SHOWN);
+        return http_reply_error(request, NG_EINVAL, NULL,
+                                "The value of %.*s must be UTF-8, percent-encoded",
+                                (int)name.len, name.data);
+    }
+    json_name_str(writer, name);
+    add_value(writer, text, takes_list(tool, name));
+    return NG_OK;
+}
+
+/* The arguments, in memory of the call. Not NG_OK: it is answered. */
+static int read_arguments(struct http_request *request, const struct tool *tool)
+{
+    struct call *call = request->call;
+    struct ng_str query = request->target.query;
+    struct ng_str name;
+    struct ng_str value;
+    struct ng_writer writer;
+    struct buf text;
+    int rc = NG_OK;
+    buf_init(&text, ARGUMENTS_MAX);
+    json_writer_init(&writer, &text);
+    json_object(&writer);
+    while (rc == NG_OK && http_query_next(&query, &name, &value)) {
+        rc = add_parameter(request, &writer, tool, name, value);
+    }
+    json_end(&writer);
+    call->args_text = arena_copy(&call->arena, buf_str(&text));
+    if (rc == NG_OK && (text.rc != NG_OK || call->args_text.data == NULL)) {
+        rc = http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+    }
+    buf_done(&text);
+    return rc;
+}
+
+/* ---- the call ---- */
+
+static void history_done(struct call *call, void *user)
+{
+    (void)call;
+    http_request_done(user);
+}
+
+static bool wants_plain(const struct http_request *request)
+{
+    return str_begins(request->headers.accept, "text/plain");
+}
+
+int rest_history(struct http_request *request)
+{
+    const struct tool_route *route = tool_route_find(request->target.path);
+    const struct tool *tool = registry_find(request->gateway->registry, ng_str_of(route->tool));
+    if (tool == NULL) {
+        return http_reply_error(request, NG_ENOTFOUND, "Add `history` to `plugins`",
+                                "The plugin with %s is not loaded", route->tool);
+    }
+    struct call *call = http_request_call(request);
+    if (call == NULL) {
+        return NG_OK;
+    }
+    request->call = call;
+    if (read_arguments(request, tool) != NG_OK) {
+        request->call = NULL;
+        call_unref(call);
+        return NG_OK;
+    }
+    call->options |= route->plain != NULL && wants_plain(request) ? CALL_RAW_ANSWER : 0;
+    call->done = history_done;
+    call->tool_name = ng_str_of(route->tool);
+    if (dispatch(call) == NG_PENDING) {
+        return NG_PENDING;
+    }
+    rest_history_finish(request);
+    return NG_OK;
+}
+
+/* The text of one member, as it is. */
+static void reply_plain(struct http_request *request, struct call *call, const char *member)
+{
+    const struct ng_value *answer = NULL;
+    struct json_error error;
+    if (json_parse(&call->arena, call->final.text, JSON_DEPTH_DEFAULT, &answer, &error) !=
+        NG_OK) {
+        (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+        return;
+    }
+    request->reply.content_type = "text/plain; charset=utf-8";
+    (void)buf_add_str(&request->reply.body, json_text(json_get(answer, member)));
+}
+
+void rest_history_finish(struct http_request *request)
+{
+    struct call *call = request->call;
+    const struct tool_route *route = tool_route_find(request->target.path);
+    request->reply.status = STATUS_OK;
+    if (call->final.rc != NG_OK) {
+        (void)http_reply_call_error(request, call);
+    } else if (route->plain != NULL && wants_plain(request)) {
+        reply_plain(request, call, route->plain);
+    } else {
+        (void)buf_add_str(&request->reply.body, call->final.text);
+    }
+    request->call = NULL;
+    call_unref(call);
+}
