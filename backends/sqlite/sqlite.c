@@ -2,6 +2,7 @@
 /* sqlite.c - documents in one sqlite file, or in memory: the descriptor, opening, closing, and
  * metrics. */
 #include "store/db.h"
+#include "store/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -295,6 +296,7 @@ static const struct ng_documents sqlite_documents = {
     .purge_events = purge_events,
     .purge_data = purge_data,
     .purge_sweep = purge_sweep,
+    .runs = read_runs,
 };
 
 NG_EXPORT_DOCUMENTS(sqlite_documents);

@@ -38,7 +38,7 @@ struct trail {
     struct trail_event *kept[TRAIL_KEPT]; /* a ring of the newest of them */
 };
 
-static bool names_have(const struct ng_names *names, struct ng_str text)
+bool trail_names_have(const struct ng_names *names, struct ng_str text)
 {
     bool has = names->count == 0;
     for (size_t i = 0; i < names->count && !has; i++) {
@@ -57,15 +57,16 @@ static bool id_fits(const struct ng_trail *wanted, struct ng_str id)
 
 static bool trail_wants(const struct ng_trail *wanted, const struct ng_event *event)
 {
-    return names_have(&wanted->runs, event->origin.run_id) &&
-           names_have(&wanted->agents, event->agent) &&
-           names_have(&wanted->tools, event->tool) &&
-           names_have(&wanted->actions, event->action) &&
-           names_have(&wanted->collections, event->key.collection) &&
-           names_have(&wanted->spaces, event->key.space) && id_fits(wanted, event->key.id);
+    return trail_names_have(&wanted->runs, event->origin.run_id) &&
+           trail_names_have(&wanted->agents, event->agent) &&
+           trail_names_have(&wanted->tools, event->tool) &&
+           trail_names_have(&wanted->actions, event->action) &&
+           trail_names_have(&wanted->collections, event->key.collection) &&
+           trail_names_have(&wanted->spaces, event->key.space) &&
+           id_fits(wanted, event->key.id);
 }
 
-static int trail_check_spaces(struct call *call, const struct ng_trail *wanted)
+int trail_check_spaces(struct call *call, const struct ng_trail *wanted)
 {
     int rc = NG_OK;
     for (size_t i = 0; i < wanted->spaces.count && rc == NG_OK; i++) {
@@ -76,9 +77,7 @@ static int trail_check_spaces(struct call *call, const struct ng_trail *wanted)
     return rc;
 }
 
-/* Without keys a caller may use the spaces that it names. */
-static bool trail_sees(struct call *call, const struct ng_trail *wanted,
-                       const struct ng_key *key)
+bool trail_sees(struct call *call, const struct ng_trail *wanted, const struct ng_key *key)
 {
     const struct ng_caller *caller = &call->caller;
     bool sees = caller->all_spaces || call_has_space(caller, key->space) ||

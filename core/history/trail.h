@@ -23,6 +23,17 @@
 int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *event, void *user,
                uint64_t *ret_next);
 
+/* See runs in struct ng_host. */
+int trail_runs(struct call *call, const struct ng_trail *wanted, ng_run_fn *run, void *user);
+
+/* ---- for the files of this folder ---- */
+
+/* Is the text one of the names? */
+bool trail_names_have(const struct ng_names *names, struct ng_str text);
+/* NG_EFORBIDDEN: the call may not use one of the spaces. */
+int trail_check_spaces(struct call *call, const struct ng_trail *wanted);
+/* Without keys a caller may use the spaces that it names. */
+bool trail_sees(struct call *call, const struct ng_trail *wanted, const struct ng_key *key);
 /* Waits until all changes so far have their numbers, but not longer than TRAIL_SETTLE_MS; then
  * the newest are not seen. */
 int trail_settle(struct call *call);

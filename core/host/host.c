@@ -117,4 +117,5 @@ const struct ng_host call_host = {
     .point_seq = host_point_seq,
     .revision_at = host_revision_at,
     .trail = host_trail,
+    .runs = host_runs,
 };

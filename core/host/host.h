@@ -142,6 +142,7 @@ int host_revision_at(struct ng_call *pub, const struct ng_key *key, const char *
                      struct ng_str text, struct ng_as_of *ret);
 int host_trail(struct ng_call *pub, const struct ng_trail *trail, ng_event_fn *event,
                void *user, uint64_t *ret_next);
+int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run, void *user);
 
 /* ---- host_undo.c ---- */
 

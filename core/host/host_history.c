@@ -79,3 +79,14 @@ int host_trail(struct ng_call *pub, const struct ng_trail *trail, ng_event_fn *e
     }
     return trail_walk(call, &mine, event, user, ret_next);
 }
+
+int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run, void *user)
+{
+    struct call *call = call_of(pub);
+    struct ng_trail mine;
+    int rc = abi_take(call, &abi_trail, &mine, trail);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return trail_runs(call, &mine, run, user);
+}

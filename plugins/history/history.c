@@ -29,35 +29,34 @@ _Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_
                                               "\"max_lines\":" NUMBER("At most so many.",      \
                                                                       "\"minimum\":1")
 
-static const char log_params[] = OBJECT(
-    "\"agent\":" NAMES("Only by these.") ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES("Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\":" NAMES("Only of these.") ",\"space\":" TEXT(
-        "Only of this one.") ",\"id\":" TEXT("Only this "
-                                             "one; a "
-                                             "final * "
-                                             "means a "
-                                             "beginning.") ",\"since\":" TEXT("After #123, a "
-                                                                              "time, "
-                                                                              "a day, 2h or 7d "
-                                                                              "ago.") ",\"until"
-                                                                                      "\""
-                                                                                      ":" TEXT(
-                                                                                          "Up "
-                                                                                          "to "
-                                                                                          "it"
-                                                                                          ".") ",\"limit\":" NUMBER("Changes.",
-                                                                                                                    "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR) "}";
+/* Each begins with a comma. */
+#define OF_NAMES                                                                               \
+    ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES(                                    \
+        "Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\""    \
+                                                                          ":" NAMES("Only of " \
+                                                                                    "these.")
+#define OF_PLACE                                                                               \
+    ",\"space\":" TEXT("Only of this one.") ",\"id\":" TEXT(                                   \
+        "Only this one; a final * means a beginning.")
+#define OF_TIME                                                                                \
+    ",\"since\":" TEXT("After #123, a time, a day, 2h or 7d ago.") ",\"until\":" TEXT(         \
+        "Up to it.")
+#define LOG_PAGE                                                                               \
+    ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
+    "runs.\"}"                                                                                 \
+    ",\"limit\":" NUMBER("Rows.", "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR
+#define AT ",\"at\":" POINT("When:")
+#define FROM_TO                                                                                \
+    ",\"to\":" POINT("Newer:") ",\"from\":" TEXT("Older (default: the revision before).")
+#define CONTEXT                                                                                \
+    ",\"context\":" NUMBER("Lines around.", "\"minimum\":0,\"maximum\":1000,\"default\":3")
+#define NEEDS_ID ",\"required\":[\"id\"]}"
 
-static const char read_params[] =
-    OBJECT(TARGET ",\"at\":" POINT("When:") "," LINES "," CURSOR) "}";
-
-static const char diff_params[] = OBJECT(TARGET ",\"to\":" POINT("Newer:") ",\"from\":" TEXT(
-    "Older (default: the revision "
-    "before).") ",\"context\":" NUMBER("Lines around.",
-                                       "\"minimum\":0,\"maximum\":1000,\"default\":"
-                                       "3")) ",\"required\":[\"id\"]}";
-
-static const char blame_params[] =
-    OBJECT(TARGET ",\"at\":" POINT("When:") "," LINES) ",\"required\":[\"id\"]}";
+static const char log_params[] =
+    OBJECT("\"agent\":" NAMES("Only by these.") OF_NAMES OF_PLACE OF_TIME LOG_PAGE) "}";
+static const char read_params[] = OBJECT(TARGET AT "," LINES "," CURSOR) "}";
+static const char diff_params[] = OBJECT(TARGET FROM_TO CONTEXT) NEEDS_ID;
+static const char blame_params[] = OBJECT(TARGET AT "," LINES) NEEDS_ID;
 
 /* ---- answers ---- */
 
@@ -70,7 +69,7 @@ static const char blame_params[] =
 #define PAGE "\"has_more\":" BOOLEAN ",\"cursor\":" SHORT_TEXT
 
 static const char log_result[] =
-    ANSWER("\"changes\",\"has_more\"", "\"changes\":" ARRAY "," PAGE);
+    ANSWER("\"has_more\"", "\"changes\":" ARRAY ",\"runs\":" ARRAY "," PAGE);
 
 /* A document, or the documents that were there. */
 static const char read_result[] =

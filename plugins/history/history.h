@@ -93,6 +93,11 @@ int history_filter(struct ng_call *call, struct ng_trail *ret);
 
 /* ---- the tools ---- */
 
+/* history_log by run: those whose last change is before this one. */
+int history_runs(struct ng_call *call, const struct ng_trail *trail, uint64_t before);
+/* NG_ENOTFOUND, and the hint names the nearest: the filter names runs, and none has a change.
+ */
+int history_check_runs(struct ng_call *call, const struct ng_trail *trail);
 int history_log_run(void *self, struct ng_call *call, struct ng_str args);
 int history_read_run(void *self, struct ng_call *call, struct ng_str args);
 int history_documents(struct ng_call *call); /* history_read without an id */

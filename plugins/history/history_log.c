@@ -2,6 +2,7 @@
 /* history_log.c - history_log: the changes of all documents, newest first. */
 #include <string.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "history.h"
 
@@ -115,10 +116,12 @@ static int log_take(void *user, const struct ng_event *event)
     return 0;
 }
 
-static int log_cursor(struct ng_call *call, struct ng_trail *trail)
+/* *ret: where the page begins; UINT64_MAX: at the newest change. */
+static int log_cursor(struct ng_call *call, uint64_t *ret)
 {
     struct ng_str cursor = ng_arg_text(call, "cursor");
     uint64_t number = 0;
+    *ret = UINT64_MAX;
     if (cursor.data == NULL) {
         return NG_OK;
     }
@@ -126,7 +129,7 @@ static int log_cursor(struct ng_call *call, struct ng_trail *trail)
         return ng_fail(call, NG_EINVAL,
                        "`cursor` is not of an answer; leave it out to start again");
     }
-    trail->until = number;
+    *ret = number;
     return NG_OK;
 }
 
@@ -135,16 +138,21 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
     struct ng_trail trail;
     struct log_list list = {.call = call,
                             .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LOG_LIMIT)};
+    uint64_t before = UINT64_MAX;
     uint64_t next = 0;
     (void)self;
     (void)args;
     int rc = history_filter(call, &trail);
     if (rc == NG_OK) {
-        rc = log_cursor(call, &trail);
+        rc = log_cursor(call, &before);
     }
     if (rc != NG_OK) {
         return rc;
     }
+    if (str_is(ng_arg_text(call, "by"), "run")) {
+        return history_runs(call, &trail, before);
+    }
+    trail.until = u64_min(trail.until, before);
     list.writer = call->host->reply_json(call);
     json_object(list.writer);
     json_name(list.writer, "changes");
@@ -154,6 +162,9 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
         rc = list.rc;
     }
     next = list.next != 0 ? list.next : next;
+    if (rc == NG_OK && list.shown == 0 && next == 0) {
+        rc = history_check_runs(call, &trail);
+    }
     json_end(list.writer);
     json_member_bool(list.writer, "has_more", next != 0);
     if (next != 0) {

@@ -190,6 +190,16 @@ AT(ng_trail, id_prefix, 136);
 SIZE(ng_trail, 144);
 PAD(ng_trail, id_prefix, 7);
 
+AT(ng_run, size, 0);
+AT(ng_run, run, 8);
+AT(ng_run, agent, 24);
+AT(ng_run, collection, 40);
+AT(ng_run, space, 56);
+AT(ng_run, first_seq, 72);
+AT(ng_run, last_seq, 80);
+AT(ng_run, changes, 88);
+SIZE(ng_run, 96);
+
 AT(ng_as_of, size, 0);
 AT(ng_as_of, revision, 8);
 AT(ng_as_of, kept, 16);
@@ -460,6 +470,8 @@ AT(ng_host, point_seq, 856);
 AT(ng_host, revision_at, 864);
 AT(ng_host, trail, 872);
 SIZE(ng_host, 880);
+AT(ng_host, runs, 880);
+SIZE(ng_host, 888);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -698,6 +710,8 @@ AT(ng_documents, purge_data, 256);
 AT(ng_documents, purge_sweep, 264);
 SIZE(ng_documents, 272);
 PAD(ng_documents, flags, 4);
+AT(ng_documents, runs, 272);
+SIZE(ng_documents, 280);
 
 /* ---- journal.h ---- */
 

@@ -237,6 +237,17 @@ struct ng_trail {
     bool id_prefix;   /* ids that begin with `id` */
 };
 
+/* Changes of one agent in one run, of documents of one collection and space. Read by its size.
+ */
+struct ng_run {
+    size_t size;
+    struct ng_str run, agent, collection, space;
+    uint64_t first_seq, last_seq; /* their numbers lie between these */
+    uint64_t changes;
+};
+
+typedef int ng_run_fn(void *user, const struct ng_run *run);
+
 /* The revision of a document at a point of the history. Read by its size. */
 struct ng_as_of {
     size_t size;

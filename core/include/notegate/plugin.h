@@ -396,6 +396,10 @@ struct ng_host {
      * not, as one call should look at. */
     int (*trail)(struct ng_call *call, const struct ng_trail *trail, ng_event_fn *event,
                  void *user, uint64_t *ret_next);
+    /* The runs with changes that the caller may see and `trail` selects by since, until, runs,
+     * agents, spaces and collections; several rows for one run, in no order. Also changes of
+     * such a run before `since` and after `until` count. */
+    int (*runs)(struct ng_call *call, const struct ng_trail *trail, ng_run_fn *run, void *user);
 };
 
 /* ---- declarations of a plugin ---- */

@@ -133,6 +133,35 @@ def test_log_filters(team, written):
         assert team.log(limit=200, **arguments) == [change for change in every if wanted(change)], arguments
 
 
+def test_log_by_run(team, written):
+    every = team.log(limit=200)
+    runs, cursor = [], {}
+    while True:
+        page = team.ok("history_log", by="run", limit=2, **cursor)
+        runs += page["runs"]
+        if not page["has_more"]:
+            break
+        cursor = {"cursor": page["cursor"]}
+    assert [run["last_seq"] for run in runs] == sorted((run["last_seq"] for run in runs), reverse=True)
+    assert {run["run"] for run in runs} == {change["run"] for change in every} and len(runs) == len({run["run"] for run in runs})
+    for run in runs:
+        own = [change for change in every if change["run"] == run["run"]]
+        assert (run["changes"], run["first_seq"], run["last_seq"]) == (len(own), own[-1]["seq"], own[0]["seq"])
+        assert (run["from"], run["to"]) == (own[-1]["time"], own[0]["time"])
+        assert set(run["agents"]) == {change["agent"] for change in own}
+    by_ada = team.ok("history_log", by="run", agent="ada")["runs"]
+    assert {run["run"] for run in by_ada} == {change["run"] for change in every if change["agent"] == "ada"}
+    later = team.ok("history_log", by="run", since=f"#{every[0]['seq'] - 1}")["runs"]
+    assert [run["run"] for run in later] == [every[0]["run"]]
+    assert team.fails(400, "history_log", by="run", tool="notebook")["code"] == "INVALID_INPUT"
+
+
+def test_a_run_that_is_not_there(team, written):
+    refused = team.fails(404, "history_log", run="run-33")
+    assert refused["code"] == "NOT_FOUND" and '"run-3"' in refused["hint"]
+    assert team.ok("history_log", run="run-3", agent="nobody")["changes"] == [], "the run is there, the change is not"
+
+
 def test_every_point_gives_what_was_there(team, written):
     chance = random.Random(SEED)
     every = {(change["id"], change["revision"]): change for change in team.log(limit=200)}
