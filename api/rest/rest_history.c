@@ -6,6 +6,7 @@
 #include "core/base/text/json_writer.h"
 #include "core/base/utf8.h"
 #include "core/call/plugin.h"
+#include "core/dispatch/dispatch.h"
 #include "core/module/registry.h"
 #include "rest.h"
 

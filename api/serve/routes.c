@@ -2,6 +2,7 @@
 /* routes.c - the table of paths, and how MCP lives with the server. */
 #include "routes.h"
 
+#include "api/openapi/openapi.h"
 #include "api/rest/rest.h"
 #include "api/tasks/mcp_tasks.h"
 #include "api/transport/http_mcp.h"
