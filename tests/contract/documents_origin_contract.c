@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/buf.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "documents_parts.h"
 
@@ -173,6 +174,69 @@ static void test_many_origins(void **state)
     expect_clean(f);
 }
 
+/* What runs() gave for one run, and how it should be. */
+struct run_sum {
+    const char *name;
+    uint64_t changes, first_seq, last_seq;
+    bool has_agent[3];
+};
+
+static int sum_run(void *user, const struct ng_run *row)
+{
+    struct run_sum *sum = user;
+    if (str_is(row->run, sum->name)) {
+        assert_true(str_is(row->collection, "things") && str_is(row->space, "team"));
+        sum->changes += row->changes;
+        sum->first_seq = u64_min(sum->first_seq, row->first_seq);
+        sum->last_seq = u64_max(sum->last_seq, row->last_seq);
+        sum->has_agent[row->agent.data[0] - 'a'] = true;
+    }
+    return 0;
+}
+
+static struct run_sum sum_of(struct fixture *f, const char *name, uint64_t since,
+                             uint64_t until)
+{
+    struct run_sum sum = {.name = name, .first_seq = UINT64_MAX};
+    assert_int_equal(f->docs->runs(f->db, fixture_call(f), since, until, sum_run, &sum), NG_OK);
+    return sum;
+}
+
+/* Each change counts once, whatever agent and transaction it is of; a change without a run is
+ * of none. */
+static void test_runs(void **state)
+{
+    struct fixture *f = *state;
+    if (f->docs->runs == NULL) {
+        return; /* the core reads all changes */
+    }
+    static const char *const agents[] = {"ada", "bob", "cy"};
+    static const struct ng_origin origins[] = {
+        {.run_id = {"one", 3}}, {.run_id = {"two", 3}}, {.run_id = {NULL, 0}}};
+    uint64_t last = 0;
+    for (size_t i = 0; i < 60; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "doc-%zu", i);
+        struct change change = {.id = ng_str_of(id),
+                                .agent = agents[i % NG_COUNT(agents)],
+                                .origin = &origins[i / 20]};
+        assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
+        fixture_settle(f, &change, 1);
+        last = i == 19 ? change.seq : last;
+    }
+    struct run_sum one = sum_of(f, "one", 0, UINT64_MAX);
+    struct run_sum two = sum_of(f, "two", 0, UINT64_MAX);
+    assert_int_equal(one.changes, 20);
+    assert_int_equal(two.changes, 20);
+    assert_int_equal(one.last_seq, last);
+    assert_true(one.has_agent[0] && one.has_agent[1] && one.has_agent[2]);
+    assert_true(two.first_seq > one.last_seq);
+    assert_int_equal(sum_of(f, "", 0, UINT64_MAX).changes, 0);
+    assert_int_equal(sum_of(f, "one", last, UINT64_MAX).changes, 0);
+    assert_int_equal(sum_of(f, "two", 0, last).changes, 0);
+    expect_clean(f);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, documents_setup, documents_teardown)
 
 int documents_origin_contract(void)
@@ -180,6 +244,7 @@ int documents_origin_contract(void)
     const struct CMUnitTest tests[] = {
         TEST(test_origins),
         TEST(test_many_origins),
+        TEST(test_runs),
     };
     return cmocka_run_group_tests_name("documents, origins", tests, NULL, NULL);
 }
