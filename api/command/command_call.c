@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/client/attach.h"
-#include "api/client/command_wait.h"
+#include "api/call/tool_call.h"
 #include "api/client/trial.h"
 #include "api/print/print_answer.h"
 #include "command_args.h"
@@ -17,7 +16,7 @@
 
 /* Most bytes of arguments; the gateway's limits.body is smaller. */
 #define CALL_ARGS_MAX ((size_t)1024 * 1024 * 1024)
-/* Of an error, and of a path: more than a word of the command line, escaped. */
+/* Of an error: more than a word of the command line, escaped. */
 #define CALL_ERROR_MAX ((size_t)1024 * 1024)
 #define CALL_READ_BYTES 65536
 /* Arguments that no tool accepts: the answer shows a refusal that comes before their check. */
@@ -134,12 +133,24 @@ static int call_take_pairs(struct call_job *job, const struct ng_value *schema)
     return rc;
 }
 
-/* ---- here ---- */
+/* ---- the call ---- */
+
+static int call_run(struct call_job *job)
+{
+    struct attach_answer answer;
+    struct tool_call wanted = {.tool = job->tool, .args = call_text(&job->args)};
+    int rc = tool_call(job->line, &job->attach, &wanted, &answer);
+    if (rc == COMMAND_OK) {
+        rc = print_answer(answer.status, buf_str(&answer.body), line_has(job->line, LINE_JSON));
+    }
+    attach_answer_done(&answer);
+    return rc;
+}
 
 static int call_here(struct call_job *job)
 {
-    struct gateway *gateway = job->attach.gateway;
-    const struct tool *tool = registry_find(gateway->registry, ng_str_of(job->tool));
+    const struct tool *tool =
+        registry_find(job->attach.gateway->registry, ng_str_of(job->tool));
     /* The gateway refuses an unknown tool: its words are not parsed here. */
     if (call_has_pairs(job->line) && tool != NULL) {
         int rc = call_take_pairs(job, tool->params_tree);
@@ -147,61 +158,24 @@ static int call_here(struct call_job *job)
             return rc;
         }
     }
-    struct call *call = call_new(gateway);
-    if (call == NULL) {
-        command_error("out of memory");
-        return COMMAND_FAILED;
-    }
-    call->tool_name = ng_str_of(job->tool);
-    call->args_text = ng_str_of("{}");
-    if (tool != NULL) {
-        call->args_text = call_text(&job->args);
-    }
-    if (attach_set_caller(job->line, call) == NG_OK) {
-        struct command_wait wait;
-        command_wait_begin(&wait, call);
-        command_wait_end(&wait, dispatch(call));
-    } else {
-        call->final = call->staged;
-        call->final.code = error_name(NULL, call->staged.rc);
-        call->final.status = error_status(NULL, call->staged.rc);
-    }
-    int rc = print_call_answer(call, line_has(job->line, LINE_JSON));
-    call_unref(call);
-    return rc;
-}
-
-/* ---- in the running gateway ---- */
-
-static struct ng_str call_path(struct command_line *line, const char *tool)
-{
-    struct buf path;
-    buf_init(&path, CALL_ERROR_MAX);
-    buf_add_c(&path, "/v1/tools/");
-    for (const char *at = tool; *at != '\0'; at++) {
-        bool plain = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-                     (*at >= '0' && *at <= '9') || *at == '_' || *at == '-';
-        if (plain) {
-            buf_add_char(&path, *at);
-        } else {
-            buf_printf(&path, "%%%02X", (unsigned)(unsigned char)*at);
-        }
-    }
-    struct ng_str copy = arena_copy(&line->arena, buf_str(&path));
-    buf_done(&path);
-    return copy;
+    return call_run(job);
 }
 
 /* Asks the gateway for the tool's schema and types the words by it. A tool that this caller
  * does not get to see is called all the same: the gateway's refusal says why, and what would
  * help. */
-static int call_type_there(struct call_job *job, struct ng_str path)
+static int call_type_there(struct call_job *job)
 {
     struct attach_answer answer;
     struct arena arena;
     const struct ng_value *tool = NULL;
+    struct ng_str path = tool_call_path(job->line, job->tool);
     struct client_request request = {.method = "GET", .path = path.data};
     int rc = COMMAND_FAILED;
+    if (path.data == NULL) {
+        command_error("out of memory");
+        return rc;
+    }
     arena_init(&arena, ATTACH_ANSWER_MAX);
     if (attach_caller_headers(job->line, &request) != NG_OK ||
         attach_request(&job->attach, &request, &answer) != NG_OK) {
@@ -227,30 +201,13 @@ static int call_type_there(struct call_job *job, struct ng_str path)
 
 static int call_there(struct call_job *job)
 {
-    struct attach_answer answer;
-    struct ng_str path = call_path(job->line, job->tool);
-    struct client_request request = {.method = "POST", .path = path.data};
-    if (path.data == NULL) {
-        command_error("out of memory");
-        return COMMAND_FAILED;
-    }
     if (call_has_pairs(job->line)) {
-        int rc = call_type_there(job, path);
+        int rc = call_type_there(job);
         if (rc != COMMAND_OK) {
             return rc;
         }
     }
-    request.headers[request.header_count++] = "Content-Type: application/json";
-    request.body = call_text(&job->args);
-    if (attach_caller_headers(job->line, &request) != NG_OK) {
-        return COMMAND_USAGE;
-    }
-    int rc = COMMAND_FAILED;
-    if (attach_request(&job->attach, &request, &answer) == NG_OK) {
-        rc = print_answer(answer.status, buf_str(&answer.body), line_has(job->line, LINE_JSON));
-    }
-    attach_answer_done(&answer);
-    return rc;
+    return call_run(job);
 }
 
 /* ---- with a gateway of its own ---- */

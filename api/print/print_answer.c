@@ -4,7 +4,6 @@
 #include "print_answer.h"
 #include <string.h>
 
-#include "api/base/content.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/json/json.h"
@@ -105,30 +104,5 @@ int print_answer(int status, struct ng_str body, bool json)
         answer_failure(answer);
     }
     arena_done(&arena);
-    return rc;
-}
-
-int print_call_answer(const struct call *call, bool json)
-{
-    struct buf body;
-    int status = 200;
-    if (call->final.rc != NG_OK) {
-        status = call->final.status;
-    }
-    buf_init(&body, ANSWER_MAX);
-    if (call->final.rc == NG_OK) {
-        content_print_result(&body, &call->final);
-    } else {
-        (void)call_print_error(call, &body);
-    }
-    int rc = COMMAND_FAILED;
-    if (body.rc == NG_OK) {
-        rc = print_answer(status, buf_str(&body), json);
-    } else if (body.rc == NG_EINTERNAL) {
-        command_error("out of memory for the answer; the request " DONE);
-    } else {
-        command_error("the answer is too large for this command");
-    }
-    buf_done(&body);
     return rc;
 }

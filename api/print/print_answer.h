@@ -8,7 +8,5 @@
 /* Prints the gateway's answer: its JSON as it is, or the text on stdout and a failure's message
  * and hint on stderr. COMMAND_OK, or COMMAND_FAILED where it is a failure. */
 int print_answer(int status, struct ng_str body, bool json);
-/* The same of a call that is done. */
-int print_call_answer(const struct call *call, bool json);
 
 #endif
