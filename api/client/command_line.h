@@ -40,6 +40,10 @@ enum command_option {
     OPTION_RESTORE = 1 << 11, /* the part of a backup to restore */
     OPTION_WORK = 1 << 12,    /* --run: the work that calls belong to */
     OPTION_AUDIT = 1 << 13,   /* which entries of the audit log, and how */
+    OPTION_HISTORY = 1 << 14, /* the history: its caller, colours, pager */
+    OPTION_LOG = 1 << 15,     /* which changes of the history, and how */
+    OPTION_AT = 1 << 16,      /* --at, and --space of a bare name */
+    OPTION_LINES = 1 << 17,   /* --lines */
 };
 
 /* Options without a value, or-ed. */
@@ -57,7 +61,11 @@ enum line_flag {
     LINE_RESTORE = 1 << 10,    /* of a key: it may take back the work of others */
     LINE_NO_RUN = 1 << 11,     /* takes LINE_RUN back */
     LINE_NO_RESTORE = 1 << 12, /* takes LINE_RESTORE back */
-    LINE_OCSF = 1 << 13        /* audit: events of OCSF */
+    LINE_OCSF = 1 << 13,       /* audit: events of OCSF */
+    LINE_ONELINE = 1 << 14,    /* log: a line for each change */
+    LINE_STAT = 1 << 15,       /* log: lines added and removed */
+    LINE_PATCH = 1 << 16,      /* log: comparisons */
+    LINE_NO_PAGER = 1 << 17
 };
 
 struct command;
@@ -79,10 +87,11 @@ struct command_line {
     const char *key_no_tools[KEY_TOOLS_MAX];
     size_t key_no_tool_count;
     const char *format;
-    /* Of `audit`, with agent and space. */
+    /* Of `audit`, with agent and space above; of the commands of the history. */
     struct {
         const char *run, *tool, *collection, *id, *outcome, *since, *until, *number,
             *checkpoint;
+        const char *agent, *space, *action, *at, *lines, *color;
     } find;
     const char *only;            /* restore: the URI of one entry, note or file; or NULL */
     unsigned flags;              /* enum line_flag */

@@ -129,6 +129,40 @@ const struct option_row option_table[] = {
      "as events of OCSF 1.8.0 (API Activity, class 6003)"},
     {"checkpoint", 0, "FILE", OPTION_AUDIT, 0, MEMBER(find.checkpoint), NULL, NULL,
      "`audit verify`: a checkpoint that was kept elsewhere; - is stdin"},
+    {"agent", 0, "NAME", OPTION_LOG, 0, MEMBER(find.agent), NULL, NULL,
+     "changes by this agent; several by commas, as for the next four options"},
+    {"run", 0, "ID", OPTION_LOG, 0, MEMBER(find.run), NULL, NULL, "changes in this run"},
+    {"tool", 0, "TOOL", OPTION_LOG, 0, MEMBER(find.tool), NULL, NULL, "changes with this tool"},
+    {"action", 0, "ACTION", OPTION_LOG, 0, MEMBER(find.action), NULL, NULL,
+     "changes of this kind: created, updated, deleted and such"},
+    {"collection", 0, "NAME", OPTION_LOG, 0, MEMBER(find.collection), NULL, NULL,
+     "changes of documents of this collection"},
+    {"space", 0, "NAME", OPTION_LOG, 0, MEMBER(find.space), NULL, NULL,
+     "changes in this space"},
+    {"id", 0, "ID", OPTION_LOG, 0, MEMBER(find.id), NULL, NULL,
+     "changes of this document; a final * is any end, \\* the character itself"},
+    {"since", 0, "WHEN", OPTION_LOG, 0, MEMBER(find.since), NULL, NULL,
+     "changes after this point: #1234, a time, a day, 2h or 7d ago"},
+    {"until", 0, "WHEN", OPTION_LOG, 0, MEMBER(find.until), NULL, NULL,
+     "changes up to this point"},
+    {"number", 'n', "N", OPTION_LOG, 0, MEMBER(find.number), NULL, NULL,
+     "so many changes at most (default: all on a terminal, else 20)"},
+    {"oneline", 0, NULL, OPTION_LOG, LINE_ONELINE, 0, NULL, NULL, "a line for each change"},
+    {"stat", 0, NULL, OPTION_LOG, LINE_STAT, 0, NULL, NULL,
+     "how many lines each change added and removed"},
+    {"patch", 'p', NULL, OPTION_LOG, LINE_PATCH, 0, NULL, NULL, "the lines that it changed"},
+    {"at", 0, "POINT", OPTION_AT, 0, MEMBER(find.at), NULL, NULL,
+     "the point, instead of behind an @; then each @ belongs to the document"},
+    {"space", 0, "NAME", OPTION_AT, 0, MEMBER(find.space), NULL, NULL,
+     "the space of a notebook that is named alone (default: the caller's)"},
+    {"lines", 'L', "A,B", OPTION_LINES, 0, MEMBER(find.lines), NULL, NULL,
+     "only the lines A to B; A is from there on, ,B is up to there"},
+    {"as", 0, "NAME", OPTION_HISTORY, 0, MEMBER(agent), NULL, NULL,
+     "name of the calling agent (default: local)"},
+    {"color", 0, "auto|always|never", OPTION_HISTORY, 0, MEMBER(find.color), NULL, NULL,
+     "colours (default: auto, on a terminal without NO_COLOR)"},
+    {"no-pager", 0, NULL, OPTION_HISTORY, LINE_NO_PAGER, 0, NULL, NULL,
+     "print on the terminal without a pager"},
     {"json", 0, NULL, OPTION_JSON, LINE_JSON, 0, NULL, NULL, "answer in JSON, for scripts"},
     {"format", 0, "FORMAT", OPTION_FORMAT, 0, MEMBER(format), NULL, NULL,
      "mcp, openai, openai-responses, anthropic or gemini (default: mcp)"},
@@ -182,14 +216,16 @@ static const struct option_row *option_find(const struct command_line *line, str
     return found;
 }
 
-static const struct option_row *option_find_letter(char letter)
+static const struct option_row *option_find_letter(const struct command_line *line, char letter)
 {
+    const struct option_row *found = NULL;
     for (size_t i = 0; i < option_count; i++) {
-        if (option_table[i].letter == letter) {
-            return &option_table[i];
+        if (option_table[i].letter == letter &&
+            (found == NULL || option_fits(line, &option_table[i]))) {
+            found = &option_table[i];
         }
     }
-    return NULL;
+    return found;
 }
 
 /* How many letters of a word may be wrong for another to be meant: with too many, "--port"
@@ -299,9 +335,9 @@ static int option_parse(struct command_line *line, const char *word, char **next
                         bool *ret_used_next)
 {
     if (word[1] != '-') {
-        const struct option_row *row = option_find_letter(word[1]);
+        const struct option_row *row = option_find_letter(line, word[1]);
         *ret_used_next = false;
-        if (row == NULL && word[1] == 'p') {
+        if (word[1] == 'p' && !option_fits(line, row)) {
             return option_port(line, "-p");
         }
         if (row == NULL) {
@@ -327,7 +363,9 @@ static int command_check_caller(const struct command_line *line)
     char text[RUN_ID_TEXT_MAX];
     enum ng_mode mode;
     if (line->agent != NULL && !call_name_valid(ng_str_of(line->agent))) {
-        return command_usage(line, "--agent is \"%s\", it must be %s", line->agent, names);
+        bool is_as = line->command != NULL && (line->command->options & OPTION_HISTORY) != 0;
+        return command_usage(line, "--%s is \"%s\", it must be %s", is_as ? "as" : "agent",
+                             line->agent, names);
     }
     /* ~NAME is an agent's own. */
     if (line->space != NULL &&
@@ -353,8 +391,8 @@ static int command_check_words(const struct command_line *line)
     }
     if (command == NULL) {
         return command_usage(line,
-                             "no command; one of serve, mcp, call, tools, key, check, verify, "
-                             "audit, backup, restore is needed");
+                             "no command; one of serve, mcp, call, tools, log, show, diff, "
+                             "blame, key, check, verify, audit, backup, restore is needed");
     }
     if (line->word_count < command->min_words) {
         return command_usage(line, "\"%s\" needs %s", command->name, command->words);

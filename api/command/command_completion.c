@@ -15,6 +15,7 @@ static const struct completion_words {
 } completion_words[] = {
     {"MODE", "ask edit agent"},
     {"ROLE", "reader writer admin"},
+    {"auto|always|never", "auto always never"},
     {"FORMAT", "mcp openai openai-responses anthropic gemini"},
 };
 

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* command_table.c - the commands: name, words, help. Parser, help and man page read it. */
 #include "api/audit/audit_command.h"
+#include "api/history/history_command.h"
 #include "commands.h"
 
 #define WORDS_MAX 100000
+#define HISTORY_OPTIONS (OPTION_CONFIG | OPTION_HISTORY | OPTION_JSON)
+#define HISTORY_NAMES                                                                          \
+    "T is the name of a notebook, SPACE/COLLECTION/ID (everything behind the second / is the " \
+    "ID), or a URI notegate://SPACE/KIND/ID."
+#define HISTORY_POINTS                                                                         \
+    "P is a revision (7), a change (#1234: just after it), a time (2026-01-28T14:30:00Z), a "  \
+    "day (its beginning), how long ago (2h, 7d), or now. What is behind the last @ is P if "   \
+    "it has one of these forms, else it belongs to T; with --at, each @ belongs to T."
 
 const struct command command_table[] = {
     {
@@ -82,6 +91,71 @@ const struct command command_table[] = {
                    "notes, and creates nothing.",
         .options = OPTION_CONFIG | OPTION_CALLER,
         .run = command_whoami,
+    },
+    {
+        .name = "log",
+        .words = "[T]",
+        .summary = "Show who changed what, the newest change first",
+        .details =
+            "Shows the changes of all documents that the caller may see, or those of T: agent, "
+            "time, run, tool and the first line that was put in. On a terminal it shows all, "
+            "through a pager, and fetches them as they are read; elsewhere 20, or -n "
+            "N.\n\n" HISTORY_NAMES " A name alone means the notebooks of that name in all "
+            "spaces.\n\nThe pager is $NOTEGATE_PAGER, $PAGER or less. With --json each page is "
+            "the object of the tool history_log, on a line.\n\nExit codes: 0; 1 if the gateway "
+            "refused it; 2 if the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_LOG,
+        .max_words = 1,
+        .run = history_command_log,
+        .needs_data = true,
+    },
+    {
+        .name = "show",
+        .words = "T[@P]",
+        .summary = "Show a document as it was at a point",
+        .details = "Prints the content on stdout. On a terminal, a header says who made this "
+                   "revision, when and in which run; control characters are shown as "
+                   "\\u001b.\n\n" HISTORY_NAMES " " HISTORY_POINTS
+                   "\n\nWith --json each part of the document is the object of the tool "
+                   "history_read, on a line. Exit codes: 0; 1 if there is no such document at "
+                   "this point; 2 if the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_AT,
+        .min_words = 1,
+        .max_words = 1,
+        .run = history_command_show,
+        .needs_data = true,
+    },
+    {
+        .name = "diff",
+        .words = "T[@A[..B]]",
+        .summary = "Compare a document at two points",
+        .details = "T alone shows what the newest revision changed, T@A what changed from A "
+                   "until now, T@A..B from A to B, and T@..B what the revision B "
+                   "changed.\n\n" HISTORY_NAMES " A and B are points as P here: " HISTORY_POINTS
+                   "\n\nExit codes: 0; 1 if there is no such document at a point; 2 if the "
+                   "command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_AT,
+        .min_words = 1,
+        .max_words = 1,
+        .run = history_command_diff,
+        .needs_data = true,
+    },
+    {
+        .name = "blame",
+        .words = "T[@P]",
+        .summary = "Show who wrote each line of a document",
+        .details =
+            "Prints before each line the revision that put it in, the agent, the time "
+            "(UTC) and the number of the line.\n\n" HISTORY_NAMES " " HISTORY_POINTS
+            "\n\nA line whose revision was thinned out (history.keep) has the next one "
+            "that is kept. With --json each part is the object of the tool history_blame, "
+            "on a line. Exit codes: 0; 1 if there is no such document at this point; 2 if "
+            "the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_AT | OPTION_LINES,
+        .min_words = 1,
+        .max_words = 1,
+        .run = history_command_blame,
+        .needs_data = true,
     },
     {
         .name = "key",

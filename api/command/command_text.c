@@ -22,9 +22,10 @@ static const char command_sources[] =
     "environment, which overrides the file. `notegate check --help-config` lists every key.";
 
 static const char command_directory[] =
-    "One process owns a data directory at a time. If a gateway serves it, call, tools, mcp, "
-    "key, verify and backup talk to that gateway through its Unix socket; restore and a second "
-    "serve refuse. If another command holds it, a command waits up to 5 seconds (mcp: 30).";
+    "One process owns a data directory at a time. If a gateway serves it, call, tools, log, "
+    "show, diff, blame, mcp, key, verify and backup talk to that gateway through its Unix "
+    "socket; restore and a second serve refuse. If another command holds it, a command waits "
+    "up to 5 seconds (mcp: 30).";
 
 static const char command_exits[] = "0: success. 1: the command failed (a tool failed, a check "
                                     "found a fault). 2: the command line is wrong.";

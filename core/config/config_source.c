@@ -25,6 +25,8 @@
 #define CONFIG_ENV_KERNEL "NOTEGATE_KERNEL"
 /* The guides keep the key of a client in it. */
 #define CONFIG_ENV_KEY "NOTEGATE_KEY"
+/* Of the commands that print the history (api/history). */
+#define CONFIG_ENV_PAGER "NOTEGATE_PAGER"
 
 #define CONFIG_READ_STEP ((size_t)16 * 1024)
 
@@ -255,7 +257,8 @@ int config_source_environment(struct config_sources *sources, struct buf *error)
         struct ng_str name = str_make(entry.data, (size_t)(equal - entry.data));
         /* Compose files and units pass empty variables for "not set". */
         if (str_is(name, CONFIG_ENV_SERVERS) || str_is(name, CONFIG_ENV_KERNEL) ||
-            str_is(name, CONFIG_ENV_KEY) || equal[1] == '\0') {
+            str_is(name, CONFIG_ENV_KEY) || str_is(name, CONFIG_ENV_PAGER) ||
+            equal[1] == '\0') {
             continue;
         }
         struct config_raw *raw = config_source_add(sources, CONFIG_ENVIRONMENT, name, error);

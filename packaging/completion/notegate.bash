@@ -9,7 +9,7 @@ __notegate_tools() {
 
 _notegate() {
     local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
-    local commands="serve mcp call tools whoami key check verify audit backup restore test-backend test-plugin"
+    local commands="serve mcp call tools whoami log show diff blame key check verify audit backup restore test-backend test-plugin"
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
@@ -35,11 +35,15 @@ _notegate() {
         COMPREPLY=($(compgen -W "reader writer admin" -- "$word"))
         return
         ;;
+    --color)
+        COMPREPLY=($(compgen -W "auto always never" -- "$word"))
+        return
+        ;;
     --format)
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--collection|--id|--outcome|--since|--until|--number|-n|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--collection|--id|--outcome|--since|--until|--number|-n|--action|--at|--lines|-L|--as|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -64,6 +68,22 @@ _notegate() {
         ;;
     whoami)
         options="--agent --space --mode --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    log)
+        options="--agent --run --tool --action --collection --space --id --since --until --number --oneline --stat --patch --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    show)
+        options="--at --space --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    diff)
+        options="--at --space --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    blame)
+        options="--at --space --lines --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     key)

@@ -201,6 +201,15 @@ def check_history(place, block):
     assert blame["lines"][0]["text"] == "[x] Task 1" and blame["exact"]
 
 
+def check_history_commands(place, block):
+    """Of the same notebook, in its owner's words."""
+    place.shell(next(one for one in SHELL if check_of(one) is check_notebook))
+    log, diff, blame = (place.shell(line) for line in block.strip().splitlines())
+    assert log.startswith("change ") and "/notebooks/todo@" in log
+    assert "-[ ] Task 1\n" in diff and "+[x] Task 1\n" in diff
+    assert ") [x] Task 1\n" in blame
+
+
 def check_check(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
     assert "ok     documents: answers" in shown
@@ -321,6 +330,7 @@ CHECKS = {
     "notegate call fileEditor command=search": check_search,
     "notegate call search": check_everything,
     "notegate call history_log": check_history,
+    "notegate log": check_history_commands,
     "notegate check\n": check_check,
     "notegate check --set": check_difference,
     "notegate tools": check_operating,

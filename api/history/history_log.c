@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* history_log.c - notegate log: changes, newest first. Pages are fetched as they are read. */
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "history_command.h"
+#include "history_session.h"
+
+#define LOG_TOOL "history_log"
+#define LOG_TOOL_DIFF "history_diff"
+/* Changes without -n where nothing is paged. */
+#define LOG_DEFAULT 20
+/* Changes of one page: what a first screen holds is there at once. */
+#define LOG_PAGE 100
+#define LOG_PAGE_DIFFS 20
+#define LOG_CURSOR_MAX ((size_t)1024)
+
+struct log {
+    struct history_name name; /* id absent: of all documents */
+    uint64_t left;            /* changes that are still wanted */
+    struct history_ask diff;  /* the calls of -p */
+    struct buf cursor;
+    bool has_printed;
+};
+
+/* ---- words and options ---- */
+
+static int log_check_points(const struct command_line *line)
+{
+    const struct {
+        const char *option, *value;
+    } points[] = {{"since", line->find.since}, {"until", line->find.until}};
+    for (size_t i = 0; i < NG_COUNT(points); i++) {
+        uint64_t revision;
+        struct ng_str value = ng_str_of(points[i].value);
+        if (value.data != NULL &&
+            (!history_is_point(value) || str_number(value, UINT64_MAX, &revision))) {
+            return command_usage(line,
+                                 "--%s is \"%s\", it must be a change (#1234), a time "
+                                 "(2026-01-28T14:30:00Z), a day, how long ago (2h, 7d), or now",
+                                 points[i].option, points[i].value);
+        }
+    }
+    return COMMAND_OK;
+}
+
+static int log_check_name(struct command_line *line, struct log *log)
+{
+    const char *why = "";
+    if (line->word_count == 0) {
+        return COMMAND_OK;
+    }
+    int rc = history_name_parse(&line->arena, ng_str_of(line->words[0]), HISTORY_POINT_NONE,
+                                &log->name, &why);
+    if (rc != NG_OK) {
+        return command_usage(line, "\"%s\" names no document: %s", line->words[0], why);
+    }
+    if (line->find.id != NULL || line->find.collection != NULL ||
+        (line->find.space != NULL && log->name.space.data != NULL)) {
+        return command_usage(line,
+                             "\"%s\" names the document already: leave out --id, "
+                             "--collection and --space",
+                             line->words[0]);
+    }
+    if (str_ends(log->name.id, "*")) { /* which would mean a beginning */
+        log->name.id =
+            arena_printf(&line->arena, "%.*s\\*", (int)log->name.id.len - 1, log->name.id.data);
+    }
+    return COMMAND_OK;
+}
+
+static int log_check(struct command_line *line, struct log *log)
+{
+    uint64_t number = 0;
+    int rc = log_check_points(line);
+    if (rc == COMMAND_OK) {
+        rc = log_check_name(line, log);
+    }
+    if (rc == COMMAND_OK && line->find.number != NULL &&
+        (!str_number(ng_str_of(line->find.number), INT64_MAX, &number) || number == 0)) {
+        rc = command_usage(line, "--number is \"%s\", it must be a number from 1 on",
+                           line->find.number);
+    }
+    if (rc == COMMAND_OK && line_has(line, LINE_JSON) &&
+        line_has(line, LINE_ONELINE | LINE_STAT | LINE_PATCH)) {
+        rc = command_usage(line, "--json has all members: leave out --oneline, --stat and -p");
+    }
+    log->left = number;
+    return rc;
+}
+
+/* ---- one page ---- */
+
+/* "ada,bob" as a list. */
+static void log_add_list(struct ng_writer *writer, const char *name, const char *value)
+{
+    if (value == NULL) {
+        return;
+    }
+    json_name(writer, name);
+    json_array(writer);
+    while (*value != '\0') {
+        size_t len = strcspn(value, ",");
+        json_string(writer, str_make(value, len));
+        value += len + (value[len] == ',');
+    }
+    json_end(writer);
+}
+
+static int log_ask(struct history_session *session, struct log *log,
+                   const struct ng_value **ret)
+{
+    const struct command_line *line = session->line;
+    struct ng_writer *writer = history_ask_args(&session->ask);
+    uint64_t page = line_has(line, LINE_PATCH) ? LOG_PAGE_DIFFS : LOG_PAGE;
+    log_add_list(writer, "agent", line->find.agent);
+    log_add_list(writer, "run", line->find.run);
+    log_add_list(writer, "tool", line->find.tool);
+    log_add_list(writer, "action", line->find.action);
+    log_add_list(writer, "collection", line->find.collection);
+    history_ask_text(&session->ask, "space", ng_str_of(line->find.space));
+    history_ask_text(&session->ask, "id", ng_str_of(line->find.id));
+    history_ask_name(&session->ask, &log->name);
+    history_ask_text(&session->ask, "since", ng_str_of(line->find.since));
+    history_ask_text(&session->ask, "until", ng_str_of(line->find.until));
+    json_member_int(writer, "limit", (int64_t)u64_min(log->left, page));
+    if (log->cursor.len > 0) {
+        json_member_string(writer, "cursor", buf_str(&log->cursor));
+    }
+    return history_ask(&session->ask, LOG_TOOL, HISTORY_FAILURE_PRINTED, ret);
+}
+
+/* The lines that it changed. A file and a deletion have none. */
+static int log_add_diff(struct history_session *session, struct log *log,
+                        const struct ng_value *change)
+{
+    const struct ng_value *answer = NULL;
+    const struct ng_value *revision = json_get(change, "revision");
+    if (!json_is(revision, NG_TYPE_NUMBER) ||
+        str_is(json_get_text(change, "action"), "deleted")) {
+        return COMMAND_OK;
+    }
+    (void)history_ask_args(&log->diff);
+    history_ask_text(&log->diff, "space", json_get_text(change, "space"));
+    history_ask_text(&log->diff, "collection", json_get_text(change, "collection"));
+    history_ask_text(&log->diff, "id", json_get_text(change, "id"));
+    history_ask_text(&log->diff, "to", revision->text);
+    int rc = history_ask(&log->diff, LOG_TOOL_DIFF, HISTORY_FAILURE_GIVEN, &answer);
+    if (rc != COMMAND_OK && answer == NULL) {
+        return rc;
+    }
+    (void)buf_add_char(&session->text, '\n');
+    if (rc == COMMAND_OK) {
+        history_print_diff(&session->text, session->out.style, answer);
+    } else {
+        history_print_note(&session->text, json_get_text(answer, "message"));
+    }
+    return COMMAND_OK;
+}
+
+static int log_add_change(struct history_session *session, struct log *log,
+                          const struct ng_value *change)
+{
+    const struct command_line *line = session->line;
+    struct history_style style = session->out.style;
+    if (line_has(line, LINE_ONELINE)) {
+        history_print_oneline(&session->text, style, change);
+    } else {
+        if (log->has_printed) {
+            (void)buf_add_char(&session->text, '\n');
+        }
+        history_print_change(&session->text, style, change);
+    }
+    log->has_printed = true;
+    if (line_has(line, LINE_STAT)) {
+        if (!line_has(line, LINE_ONELINE)) {
+            (void)buf_add_char(&session->text, '\n');
+        }
+        history_print_stat(&session->text, style, change);
+    }
+    return line_has(line, LINE_PATCH) ? log_add_diff(session, log, change) : COMMAND_OK;
+}
+
+/* *ret_more: the reader wants more. */
+static int log_page(struct history_session *session, struct log *log,
+                    const struct ng_value *answer, bool *ret_more)
+{
+    bool is_json = line_has(session->line, LINE_JSON);
+    int rc = COMMAND_OK;
+    *ret_more = !is_json || history_session_put_json(session, answer);
+    for (const struct ng_value *change = json_first(json_get(answer, "changes"));
+         rc == COMMAND_OK && change != NULL && *ret_more; change = change->next) {
+        log->left -= log->left > 0;
+        if (!is_json) {
+            rc = log_add_change(session, log, change);
+            *ret_more = history_session_put(session);
+        }
+    }
+    return rc;
+}
+
+static int log_run(struct history_session *session, void *user)
+{
+    struct log *log = user;
+    const struct ng_value *answer = NULL;
+    bool more = true;
+    int rc = COMMAND_OK;
+    if (log->left == 0) {
+        log->left = session->out.is_terminal ? UINT64_MAX : LOG_DEFAULT;
+    }
+    history_ask_init(&log->diff, session->line, &session->attach);
+    buf_init(&log->cursor, LOG_CURSOR_MAX);
+    while (rc == COMMAND_OK && more && log->left > 0) {
+        rc = log_ask(session, log, &answer);
+        if (rc == COMMAND_OK) {
+            rc = log_page(session, log, answer, &more);
+        }
+        struct ng_str cursor = json_get_text(answer, "cursor");
+        buf_clear(&log->cursor);
+        (void)buf_add_str(&log->cursor, cursor);
+        more = more && cursor.len > 0;
+    }
+    buf_done(&log->cursor);
+    history_ask_done(&log->diff);
+    return rc;
+}
+
+int history_command_log(struct command_line *line)
+{
+    struct log log = {.left = 0};
+    int rc = log_check(line, &log);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
+    return history_session_run(line, log_run, &log);
+}

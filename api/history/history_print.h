@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* history_print.h - objects of the history's tools as text for people. Pure functions; an error
+ * sticks in the buffer.
+ *
+ * Ids, summaries and names come from others: a line never holds a character that breaks it or
+ * commands the terminal (log_escape()). */
+#ifndef NOTEGATE_API_HISTORY_PRINT_H
+#define NOTEGATE_API_HISTORY_PRINT_H
+
+#include "core/json/json.h"
+
+struct history_style {
+    bool is_coloured;
+    bool is_escaped; /* contents are shown on a terminal; else they are printed as they are */
+};
+
+/* A change of `history_log`: its lines of git's log; one line; the lines added and removed. */
+void history_print_change(struct buf *out, struct history_style style,
+                          const struct ng_value *change);
+void history_print_oneline(struct buf *out, struct history_style style,
+                           const struct ng_value *change);
+void history_print_stat(struct buf *out, struct history_style style,
+                        const struct ng_value *change);
+/* In the place of a comparison that cannot be had: why. */
+void history_print_note(struct buf *out, struct ng_str why);
+/* Of `history_read`: the maker of the revision, and its members. */
+void history_print_head(struct buf *out, struct history_style style,
+                        const struct ng_value *answer);
+void history_print_text(struct buf *out, struct history_style style, struct ng_str text);
+/* Of `history_diff`, of `history_blame`. */
+void history_print_diff(struct buf *out, struct history_style style,
+                        const struct ng_value *answer);
+void history_print_blame(struct buf *out, struct history_style style,
+                         const struct ng_value *answer);
+
+#endif
