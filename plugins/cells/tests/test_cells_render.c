@@ -163,7 +163,7 @@ static void test_cut_outputs(void **state)
         assert_has(&out, "\n42\n");
         assert_has(&out, "characters left out");
         assert_memory_equal(out.data, "a\na\n", 4);
-        assert_memory_equal(out.data + out.len - 4, "a\na", 3);
+        assert_memory_equal(out.data + out.len - 3, "a\na", 3);
         nb_text_done(&out);
         render_done(rendered);
         free(rendered);
