@@ -6,7 +6,9 @@
 #include "core/call/gateway.h"
 
 /* One operation for each tool this caller may call (NULL: every tool), and the fixed ones;
- * those on keys for admins only. needs_key: every request needs a key. */
-int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out);
+ * those on keys for admins only. needs_key: every request needs a key. server: the gateway's
+ * address, relative to that of the document. */
+int openapi_print(struct gateway *gateway, struct call *call, bool needs_key,
+                  const char *server, struct buf *out);
 
 #endif

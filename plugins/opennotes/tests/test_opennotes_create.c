@@ -233,6 +233,33 @@ static void layers(void **state)
     fixture_has(fixture, ".opennotes.json", CONFIG);
 }
 
+/* Deeper than front matter is read, in `data` and in a group. */
+static void nested(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_add_c(&text, "{\"title\":\"Deep\",\"data\":{\"a\":");
+    size_t from = text.len;
+    for (int i = 0; i < 64; i++) {
+        buf_add_char(&text, '[');
+    }
+    for (int i = 0; i < 64; i++) {
+        buf_add_char(&text, ']');
+    }
+    char *value = strdup(buf_cstr(&text) + from);
+    assert_non_null(value);
+    buf_add_c(&text, "}}");
+    fixture_fails(fixture, CREATE, buf_cstr(&text), "INVALID_PARAMS", "nested too deeply");
+    buf_clear(&text);
+    buf_printf(&text, "{\"groups\":[{\"globs\":\"**\",\"metadata\":{\"a\":%s}}]}", value);
+    fixture_put(fixture, ".opennotes.json", buf_cstr(&text));
+    fixture_fails(fixture, CREATE, "{\"title\":\"Deep\"}", "NOTEBOOK_CONFIG_ERROR",
+                  "nested too deeply");
+    free(value);
+    buf_done(&text);
+}
+
 static void exists(void **state)
 {
     struct fixture *fixture = *state;
@@ -366,6 +393,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(below_a_note, setup, teardown),
         cmocka_unit_test_setup_teardown(links_out, setup, teardown),
         cmocka_unit_test_setup_teardown(layers, setup, teardown),
+        cmocka_unit_test_setup_teardown(nested, setup, teardown),
         cmocka_unit_test_setup_teardown(exists, setup, teardown),
         cmocka_unit_test_setup_teardown(at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(daily, setup, teardown),

@@ -179,10 +179,11 @@ def test_the_page_finds_its_files(base, page):
             assert client.get(urljoin(str(script.url), "../" + one + ("notebook" if one.endswith("/") else ""))).status_code == 200
 
 
-def test_operations_are_relative_to_the_document(base):
+@pytest.mark.parametrize("path", ["/openapi.json", "/openapi.json/"])
+def test_operations_are_relative_to_the_document(base, path):
     with httpx.Client(trust_env=False) as client:
-        document = client.get(base + "/openapi.json").json()
-        server = urljoin(base + "/openapi.json", document["servers"][0]["url"]).rstrip("/")
+        document = client.get(base + path).json()
+        server = urljoin(base + path, document["servers"][0]["url"]).rstrip("/")
         assert server == base and client.get(server + "/v1/tools").status_code == 200
 
 
