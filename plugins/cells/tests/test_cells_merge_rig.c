@@ -25,7 +25,7 @@ void rig_read(struct rig_notebook *ret, const char *cells)
     while (*cells != '\0') {
         assert_true(ret->count < RIG_CELLS_MAX);
         struct rig_cell *cell = &ret->cells[ret->count++];
-        size_t len = strcspn(cells, "# ");
+        size_t len = strcspn(cells, "# ;");
         assert_true(len < sizeof(cell->id));
         memcpy(cell->id, cells, len);
         cells += len;
@@ -46,6 +46,7 @@ void rig_read(struct rig_notebook *ret, const char *cells)
 
 static void rig_write_run(struct nb_text *out, const struct rig_cell *cell)
 {
+    bool ascii = false;
     nb_add_word(out, "\"execution_count\":");
     if (cell->run > 0) {
         nb_addf(out, "%u,", cell->run);
@@ -55,7 +56,7 @@ static void rig_write_run(struct nb_text *out, const struct rig_cell *cell)
     nb_add_word(out, "\"outputs\":[");
     if (cell->out[0] != '\0') {
         nb_add_word(out, "{\"name\":\"stdout\",\"output_type\":\"stream\",\"text\":");
-        nb_encode_lines(out, str(cell->out), cell->run == 0);
+        nb_encode_lines(out, str(cell->out), ascii);
         nb_add_word(out, "}");
     }
     nb_add_word(out, "],");
