@@ -20,7 +20,7 @@ struct merge_work {
     struct ng_str texts[3]; /* base, present, before: as they came */
     char *copies[3];        /* with a line feed behind the last line */
     struct merge_hunks present, before;
-    int64_t *steps; /* those that are left */
+    int64_t steps;
     size_t base_at; /* base is merged up to here */
     size_t i, j;    /* the next hunks of present and of before */
     size_t line_at; /* in present: the line feeds before it are counted */
@@ -64,7 +64,7 @@ static bool merge_slide_past(struct merge_work *work, struct merge_hunks *hunks,
     struct merge_hunk *hunk = &hunks->items[index];
     struct merge_hunk was = *hunk;
     while (merge_hunks_overlap(hunk, other)) {
-        if (!merge_hunks_slide(hunks, index, work->steps)) {
+        if (!merge_hunks_slide(hunks, index, &work->steps)) {
             *hunk = was;
             return false;
         }
@@ -266,15 +266,15 @@ static int merge_lines(struct merge_work *work)
         rc = merge_end_lines(work, which, &lines[which]);
     }
     if (rc == NG_OK) {
-        rc = merge_hunks_find(lines[0], lines[1], work->steps, &work->present);
+        rc = merge_hunks_find(lines[0], lines[1], &work->steps, &work->present);
     }
     if (rc == NG_OK) {
-        rc = merge_hunks_find(lines[0], lines[2], work->steps, &work->before);
+        rc = merge_hunks_find(lines[0], lines[2], &work->steps, &work->before);
     }
     if (rc == NG_OK) {
         merge_all(work);
         rc = work->ret->text.rc;
-        work->ret->coarse = work->present.coarse || work->before.coarse || *work->steps <= 0;
+        work->ret->coarse = work->present.coarse || work->before.coarse || work->steps <= 0;
     }
     merge_hunks_done(&work->present);
     merge_hunks_done(&work->before);
@@ -290,7 +290,7 @@ int merge3_texts_within(struct ng_str base, struct ng_str present, struct ng_str
     struct merge_work work = {
         .ret = ret,
         .texts = {base, present, before},
-        .steps = inout_steps,
+        .steps = *inout_steps,
         .line = 1,
     };
     *ret = (struct merge3){0};
@@ -307,7 +307,9 @@ int merge3_texts_within(struct ng_str base, struct ng_str present, struct ng_str
         return NG_ETOOLARGE;
     }
     buf_init(&ret->text, present.len + before.len + 2);
-    return merge_lines(&work);
+    int rc = merge_lines(&work);
+    *inout_steps = work.steps;
+    return rc;
 }
 
 int merge3_texts(struct ng_str base, struct ng_str present, struct ng_str before,

@@ -23,8 +23,8 @@
 #include "notebook_view.h"
 
 /*
- * What is no notebook, over NOTEBOOK_BYTES_MAX, or has cells without ids that cannot be paired
- * only has the results of merge_result_is_simple(); else it is a conflict `not_text`,
+ * A file that is no notebook, is over NOTEBOOK_BYTES_MAX, or has cells without ids that cannot
+ * be paired only has the results of merge_result_is_simple(); else it is a conflict `not_text`,
  * `too_large` or `cell`. Lines of conflicts are those of present's view (notebook_view.h).
  * `ret` is zeroed by the caller. NG_OK: a result or a conflict; NG_EINTERNAL: out of memory.
  * merge_result_done() in any case.

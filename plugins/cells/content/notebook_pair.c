@@ -13,7 +13,7 @@
 
 /* ---- comparison of cells as lines ---- */
 
-/* What a cell is compared by. */
+/* Cells are compared by it. */
 struct pair_content {
     struct hash_link link;
     struct ng_str source;
@@ -67,8 +67,9 @@ static bool pair_is_single(const struct pair_contents *contents, struct ng_str t
 }
 
 /* Do the cells that differ have no equal one? */
-static bool pair_hunk_is_clear(const struct pair_contents *contents,
-                               const struct merge_hunks *hunks, const struct merge_hunk *hunk)
+static bool pair_stretch_is_clear(const struct pair_contents *contents,
+                                  const struct merge_hunks *hunks,
+                                  const struct merge_hunk *hunk)
 {
     size_t removed = hunk->base_end - hunk->base;
     size_t added = hunk->side_end - hunk->side;
@@ -90,7 +91,7 @@ static int pair_follow(const struct pair_contents *contents, const struct merge_
     size_t side = 0;
     for (size_t i = 0; i < hunks->count; i++) {
         const struct merge_hunk *hunk = &hunks->items[i];
-        if (!pair_hunk_is_clear(contents, hunks, hunk)) {
+        if (!pair_stretch_is_clear(contents, hunks, hunk)) {
             return NG_EINVAL;
         }
         while (side < hunk->side / PAIR_LINE) {

@@ -83,7 +83,7 @@ static void check_untouched(const struct nb *nb, const struct nb *base,
         const struct nb_cell *now = same_cell(present, base, cell);
         const struct nb_cell *made = same_cell(nb, base, cell);
         assert_int_equal(made != NULL, now != NULL);
-        if (made != NULL) {
+        if (made != NULL && now != NULL) {
             equal(nb_bytes(nb->bytes, made->whole), nb_bytes(present->bytes, now->whole));
         }
     }

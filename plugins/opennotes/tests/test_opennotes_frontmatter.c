@@ -123,7 +123,7 @@ static void limits(void **state)
     buf_init(&yaml, 1 << 24);
     /* Nine aliases of nine aliases of ... */
     buf_add_c(&yaml, "a: &a [x, x, x, x, x, x, x, x, x]\n");
-    for (char c = 'b'; c <= 'j'; c++) {
+    for (int c = 'b'; c <= 'j'; c++) {
         buf_printf(&yaml, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c,
                    c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
     }
