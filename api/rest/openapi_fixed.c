@@ -7,9 +7,9 @@
 #define LIST                                                                                   \
     "'style':'form','explode':false,'schema':{'type':'array','minItems':1,'maxItems':32,"      \
     "'items':{'$ref':'#/components/schemas/"
-#define TEXTS                                                                                  \
+#define TEXTS(item)                                                                            \
     "'style':'form','explode':false,'schema':{'type':'array','minItems':1,'maxItems':32,"      \
-    "'items':{'type':'string'}}"
+    "'items':" item "}"
 #define NAME "{'type':'string','pattern':'^" NAME_PATTERN "$'}"
 #define SPACE "{'type':'string','pattern':'^~?" NAME_PATTERN "$'}"
 #define RUN "{'type':'string','pattern':'^[A-Za-z0-9._:-]{1,64}$'}"
@@ -20,6 +20,9 @@
 #define WHEN                                                                                   \
     "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
     "'^[1-9][0-9]{0,3}(min|h|d)$'}]}"
+#define POINT                                                                                  \
+    "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
+    "'^(now|#[0-9]{1,18}|[1-9][0-9]{0,3}(min|h|d))$'}]}"
 #define ROLE "{'$ref':'#/components/schemas/Role'}"
 #define MODE "{'$ref':'#/components/schemas/Mode'}"
 #define FAILURE                                                                                \
@@ -64,18 +67,21 @@ static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
     "position: from now on, a page from 0.','schema':" COUNT "},"
     "'From':{'name':'from','in':'query','description':'Instead of since: a point, #SEQ, a time "
-    "of RFC 3339, a day, an age such as 2h, or now.','schema':" TEXT
-    "},'To':{'name':'to','in':'query','description':'Events up to this point.','schema':" TEXT
+    "of RFC 3339, a day, an age such as 2h, or now.','schema':" POINT
+    "},'To':{'name':'to','in':'query','description':'Events up to this point.','schema':" POINT
     "},'Limit':{'name':'limit','in':'query','description':'Events of a page.','schema':{"
     "'type':'integer','minimum':1,'maximum':1000,'default':100}},"
     "'Collection':{'name':'collection','in':'query','description':'Only these.'," LIST
     "CollectionName'}}},'ChangedBy':{'name':'tool','in':'query','description':'Only changes by "
     "these tools.'," LIST "ToolName'}}},'ChangedByAgent':{'name':'agent','in':'query',"
-    "'description':'Only changes of these agents.'," TEXTS
-    "},'ChangedInRun':{'name':'run','in':"
-    "'query','description':'Only changes of these runs.'," TEXTS "},"
-    "'LastEventId':{'name':'Last-Event-ID','in':'header','description':'The position to resume "
-    "at; beats since.','schema':{'type':'string','pattern':'^[0-9]{1,19}$'}},";
+    "'description':'Only changes of these agents.'," TEXTS(
+        NAME) "},'ChangedInRun':{'name':'run','in':"
+              "'query','description':'Only changes of these runs.'," TEXTS(
+                  RUN) "},"
+                       "'LastEventId':{'name':'Last-Event-ID','in':'header','description':'The "
+                       "position to resume "
+                       "at; beats "
+                       "since.','schema':{'type':'string','pattern':'^[0-9]{1,19}$'}},";
 
 static const char mcp_parameters[] =
     "'McpVersion':{'name':'MCP-Protocol-Version','in':'header','description':'The revision of "

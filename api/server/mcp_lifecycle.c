@@ -29,7 +29,8 @@ static const char mcp_instructions[] =
     "- `opennotes_*`: Markdown notes, folders of .md files that people edit too (listed where "
     "there is such a folder)\n"
     "- `createNotebook`, `attachNotebook`, cell and kernel tools: Jupyter .ipynb files\n"
-    "Other files: `fileEditor`. A text in any of them: `search`.";
+    "Other files: `fileEditor`. A text in any of them: `search`. Who changed "
+    "what, and what it was: `history_*`.";
 
 /* The member `instructions`: those for all callers, then the facts about this one. */
 static void print_instructions(struct mcp_exchange *exchange, struct buf *out)

@@ -321,7 +321,7 @@ static int config_declare_one(struct config *config, const char *prefix,
 }
 
 /* A module's keys begin with its name: that of a key or of a section of the gateway's own, as
- * `limits`, would put them among those. */
+ * `limits`, would put them among those. One without keys may have such a name. */
 static int config_check_prefix(const struct config *config, const char *prefix,
                                struct buf *error)
 {
@@ -344,9 +344,8 @@ static int config_check_prefix(const struct config *config, const char *prefix,
 int config_declare(struct config *config, const char *prefix, const struct ng_option *options,
                    size_t count, size_t option_size, struct buf *error)
 {
-    int named = config_check_prefix(config, prefix, error);
-    if (named != NG_OK) {
-        return named;
+    if (count > 0 && config_check_prefix(config, prefix, error) != NG_OK) {
+        return NG_EINVAL;
     }
     for (size_t i = 0; i < count; i++) {
         struct ng_option option = {0};

@@ -36,7 +36,7 @@ bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin)
     return sees;
 }
 
-static bool plugin_has_collection(const struct ng_plugin *plugin, struct ng_str collection)
+bool dispatch_declares(const struct ng_plugin *plugin, struct ng_str collection)
 {
     for (size_t i = 0; i < plugin->collection_count; i++) {
         if (str_is(collection, plugin->collections[i].name)) {
@@ -64,7 +64,7 @@ bool dispatch_sees_collection(struct call *call, struct ng_str collection)
     struct plugin *const *plugins = NULL;
     size_t count = registry_plugins(call->gateway->registry, &plugins);
     for (size_t i = 0; i < count; i++) {
-        if (plugin_has_collection(&plugins[i]->desc, collection) &&
+        if (dispatch_declares(&plugins[i]->desc, collection) &&
             dispatch_sees_plugin(call, plugins[i])) {
             return true;
         }

@@ -8,7 +8,9 @@
 #include "core/base/utf8.h"
 #include "core/call/gateway.h"
 #include "core/call/key.h"
+#include "core/call/plugin.h"
 #include "dispatch.h"
+#include "dispatch_allow.h"
 
 /* Spaces of a caller without a key: its own, shared, and the one that it named. */
 #define SPACES_WITHOUT_KEYS 3
@@ -65,7 +67,7 @@ int dispatch_space_pick(struct call *call, const struct tool *tool)
 }
 
 /* The message lists the spaces that the key allows. */
-static int fail_forbidden(struct call *call)
+int dispatch_refuse_space(struct call *call, struct ng_str space)
 {
     const struct ng_caller *caller = &call->caller;
     struct buf names;
@@ -74,11 +76,11 @@ static int fail_forbidden(struct call *call)
         (void)buf_printf(&names, "%s%.*s", text_if(i > 0, ", "), (int)caller->spaces[i].len,
                          caller->spaces[i].data);
     }
-    call->target = caller->space;
+    call->target = space;
     int rc = call_fail(call, NG_EFORBIDDEN,
                        "the caller's key does not allow the space \"%.*s\"; it allows %.*s%s",
-                       (int)caller->space.len, caller->space.data, (int)names.len,
-                       buf_str(&names).data, text_if(names.rc != NG_OK, "..."));
+                       (int)space.len, space.data, (int)names.len, buf_str(&names).data,
+                       text_if(names.rc != NG_OK, "..."));
     call->staged.hint = ng_str_of("Name one of them, or none");
     buf_done(&names);
     return rc;
@@ -88,9 +90,39 @@ int dispatch_spaces(struct call *call, const struct tool *tool)
 {
     int rc = dispatch_space_pick(call, tool);
     if (rc == NG_EFORBIDDEN) {
-        return fail_forbidden(call);
+        return dispatch_refuse_space(call, call->caller.space);
     }
     return rc == NG_OK ? rc : call_fail(call, rc, "out of memory");
+}
+
+/* ---- of documents ---- */
+
+bool dispatch_may_use_space(const struct call *call, struct ng_str space)
+{
+    const struct ng_caller *caller = &call->caller;
+    return call->key == NULL || caller->all_spaces || call_has_space(caller, space);
+}
+
+/* The first tool of the plugin that declares the collection; NULL: it has none. */
+static const struct tool *collection_tool(struct gateway *gateway, struct ng_str collection)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(gateway->registry, &plugins);
+    const struct tool *tool = NULL;
+    for (size_t i = 0; i < count && tool == NULL; i++) {
+        if (plugins[i]->tool_count > 0 && dispatch_declares(&plugins[i]->desc, collection)) {
+            tool = plugins[i]->tools[0];
+        }
+    }
+    return tool;
+}
+
+int dispatch_space_of(struct call *call, struct ng_str collection)
+{
+    if (call->caller.space_named) {
+        return NG_OK;
+    }
+    return dispatch_spaces(call, collection_tool(call->gateway, collection));
 }
 
 /* ---- the argument ---- */

@@ -12,5 +12,11 @@ int dispatch_space_pick(struct call *call, const struct tool *tool);
  * NG_EINVAL, and the call has failed: it is malformed, or differs from the space that the
  * caller named. */
 int dispatch_space_take(struct call *call);
+/* May the caller use the space? Without keys: any. */
+bool dispatch_may_use_space(const struct call *call, struct ng_str space);
+/* Fails the call with NG_EFORBIDDEN and the spaces that it may use. */
+int dispatch_refuse_space(struct call *call, struct ng_str space);
+/* See use_collection in struct ng_host. */
+int dispatch_space_of(struct call *call, struct ng_str collection);
 
 #endif

@@ -6,38 +6,22 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/store/event_copy.h"
 #include "feed_types.h"
 
 /* ---- events ---- */
 
 struct feed_event *feed_event_new(const struct ng_event *from)
 {
-    const struct ng_key *key = &from->key;
-    /* Each is bounded by the store: no overflow. */
-    size_t texts = key->collection.len + key->space.len + key->id.len + from->agent.len +
-                   from->tool.len + from->action.len + from->data.len +
-                   from->origin.run_id.len + from->origin.key_id.len +
-                   from->origin.request_id.len;
+    size_t texts = event_texts(from);
     struct feed_event *event = alloc_zeroed(1, sizeof(*event) + texts);
     if (event == NULL) {
         return NULL;
     }
-    char *at = event->texts;
     atomic_init(&event->refs, 1);
     atomic_init(&event->text, NULL);
     event->bytes = sizeof(*event) + texts;
-    event->event = *from;
-    event->event.size = sizeof(event->event);
-    event->event.key.collection = str_move_in(&at, key->collection);
-    event->event.key.space = str_move_in(&at, key->space);
-    event->event.key.id = str_move_in(&at, key->id);
-    event->event.agent = str_move_in(&at, from->agent);
-    event->event.tool = str_move_in(&at, from->tool);
-    event->event.action = str_move_in(&at, from->action);
-    event->event.data = str_move_in(&at, from->data);
-    event->event.origin.run_id = str_move_in(&at, from->origin.run_id);
-    event->event.origin.key_id = str_move_in(&at, from->origin.key_id);
-    event->event.origin.request_id = str_move_in(&at, from->origin.request_id);
+    event_copy(from, event->texts, &event->event);
     return event;
 }
 

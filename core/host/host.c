@@ -112,4 +112,9 @@ const struct ng_host call_host = {
     .undo = host_undo,
     .purge = host_purge,
     .sqlite_bytes = sqlite_memory_bytes,
+    .collection = host_collection,
+    .use_collection = host_use_collection,
+    .point_seq = host_point_seq,
+    .revision_at = host_revision_at,
+    .trail = host_trail,
 };

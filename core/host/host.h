@@ -132,6 +132,17 @@ int host_may_change(struct call *call, struct ng_str collection);
 /* Fails a change that a change function asks for. */
 int host_no_write(struct call *call);
 
+/* ---- host_history.c ---- */
+
+const struct ng_collection *host_collection(struct ng_call *pub, struct ng_str name);
+int host_use_collection(struct ng_call *pub, struct ng_str collection);
+int host_point_seq(struct ng_call *pub, const char *name, struct ng_str text,
+                   uint64_t *ret_seq);
+int host_revision_at(struct ng_call *pub, const struct ng_key *key, const char *name,
+                     struct ng_str text, struct ng_as_of *ret);
+int host_trail(struct ng_call *pub, const struct ng_trail *trail, ng_event_fn *event,
+               void *user, uint64_t *ret_next);
+
 /* ---- host_undo.c ---- */
 
 int host_undo(struct ng_call *pub, const struct ng_undo *what);

@@ -31,19 +31,23 @@ static const struct ng_field journal_summary_fields[] = {
 
 #define JOURNAL_KEPT (NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY)
 
+#define JOURNAL_FIELDS(fields_of)                                                              \
+    .fields = (fields_of), .field_count = NG_COUNT(fields_of),                                 \
+    .field_size = sizeof(struct ng_field)
+
 static const struct ng_collection journal_collections[] = {
-    {JOURNAL_DAYS, JOURNAL_KEPT, journal_day_fields, NG_COUNT(journal_day_fields),
-     sizeof(struct ng_field)},
-    {JOURNAL_REFERENCES, JOURNAL_KEPT | NG_COLLECTION_TEXT_SEARCH, journal_recall_fields,
-     NG_COUNT(journal_recall_fields), sizeof(struct ng_field)},
-    {JOURNAL_MEMORY, JOURNAL_KEPT | NG_COLLECTION_TEXT_SEARCH, journal_recall_fields,
-     NG_COUNT(journal_recall_fields), sizeof(struct ng_field)},
-    {JOURNAL_SUMMARIES, JOURNAL_KEPT, journal_summary_fields, NG_COUNT(journal_summary_fields),
-     sizeof(struct ng_field)},
-    {JOURNAL_CHECKPOINTS, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
-    {JOURNAL_STATE, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
-    {JOURNAL_PINS, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
-    {JOURNAL_SPACES, JOURNAL_KEPT, NULL, 0, sizeof(struct ng_field)},
+    {.name = JOURNAL_DAYS, .flags = JOURNAL_KEPT, JOURNAL_FIELDS(journal_day_fields)},
+    {.name = JOURNAL_REFERENCES,
+     .flags = JOURNAL_KEPT | NG_COLLECTION_TEXT_SEARCH,
+     JOURNAL_FIELDS(journal_recall_fields)},
+    {.name = JOURNAL_MEMORY,
+     .flags = JOURNAL_KEPT | NG_COLLECTION_TEXT_SEARCH,
+     JOURNAL_FIELDS(journal_recall_fields)},
+    {.name = JOURNAL_SUMMARIES, .flags = JOURNAL_KEPT, JOURNAL_FIELDS(journal_summary_fields)},
+    {.name = JOURNAL_CHECKPOINTS, .flags = JOURNAL_KEPT},
+    {.name = JOURNAL_STATE, .flags = JOURNAL_KEPT},
+    {.name = JOURNAL_PINS, .flags = JOURNAL_KEPT},
+    {.name = JOURNAL_SPACES, .flags = JOURNAL_KEPT},
 };
 
 int journal_declare(struct store *store, struct call *call)

@@ -18,6 +18,8 @@
 const struct abi_form abi_query = FORM(ng_query, want_total);
 const struct abi_form abi_search = FORM(ng_search, snippet_chars);
 const struct abi_form abi_range = FORM(ng_range, ascending);
+const struct abi_form abi_trail = FORM(ng_trail, id_prefix);
+const struct abi_form abi_as_of = FORM(ng_as_of, after);
 const struct abi_form abi_change = FORM(ng_change, expected_revision);
 const struct abi_form abi_file = FORM(ng_file, mode);
 const struct abi_form abi_file_edit = FORM(ng_file_edit, exists_code);

@@ -21,6 +21,8 @@ struct abi_form {
 extern const struct abi_form abi_query;
 extern const struct abi_form abi_search;
 extern const struct abi_form abi_range;
+extern const struct abi_form abi_trail;
+extern const struct abi_form abi_as_of;
 extern const struct abi_form abi_change;
 extern const struct abi_form abi_file;
 extern const struct abi_form abi_file_edit;

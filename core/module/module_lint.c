@@ -12,7 +12,7 @@
  * have others; their meaning is unknown, so they are refused. */
 #define LINT_EFFECTS ((unsigned long)NG_EFFECT_RUNS)
 #define LINT_TOOL_FLAGS ((unsigned long)NG_TOOL_BY_SPACE * 2 - 1)
-#define LINT_COLLECTION_FLAGS ((unsigned long)NG_COLLECTION_NO_HISTORY * 2 - 1)
+#define LINT_COLLECTION_FLAGS ((unsigned long)NG_COLLECTION_CONTENT * 2 - 1)
 #define LINT_DOCUMENTS_FLAGS ((unsigned long)NG_DOCUMENTS_ONLY_DELETED * 2 - 1)
 #define LINT_MODES                                                                             \
     ((unsigned long)(NG_IN_MODE(NG_MODE_ASK) | NG_IN_MODE(NG_MODE_EDIT) |                      \

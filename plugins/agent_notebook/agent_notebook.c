@@ -375,27 +375,36 @@ static const struct ng_field research_fields[] = {
     {"key_findings", NG_FIELD_TEXT, 3.0},
 };
 
+#define ENTRY_FLAGS                                                                            \
+    (NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED | NG_COLLECTION_CONTENT)
+/* Members of every entry besides its text. */
+#define ENTRY_MEMBERS "title summary metadata.tags metadata.status"
+
 static const struct ng_collection agent_notebook_collections[] = {
     {
         .name = "pages",
-        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .flags = ENTRY_FLAGS,
         .fields = page_fields,
         .field_count = NG_COUNT(page_fields),
         .field_size = sizeof(struct ng_field),
+        .members = ENTRY_MEMBERS " sections",
     },
     {
         .name = "code_snippets",
-        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .flags = ENTRY_FLAGS,
         .fields = code_fields,
         .field_count = NG_COUNT(code_fields),
         .field_size = sizeof(struct ng_field),
+        .members = ENTRY_MEMBERS " language description metadata.related_page",
     },
     {
         .name = "research_notes",
-        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED,
+        .flags = ENTRY_FLAGS,
         .fields = research_fields,
         .field_count = NG_COUNT(research_fields),
         .field_size = sizeof(struct ng_field),
+        .members =
+            ENTRY_MEMBERS " source_url key_findings metadata.confidence metadata.related_pages",
     },
     {
         .name = READ_RECEIPTS_COLLECTION,

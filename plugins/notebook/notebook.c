@@ -136,7 +136,7 @@ static const struct ng_option notebook_options[] = {
 static const struct ng_collection notebook_collections[] = {
     {
         .name = NOTEBOOK_COLLECTION,
-        .flags = NG_COLLECTION_TEXT_SEARCH,
+        .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_CONTENT,
         .field_size = sizeof(struct ng_field),
     },
 };

@@ -74,6 +74,8 @@ AT(ng_collection, field_count, 24);
 AT(ng_collection, field_size, 32);
 SIZE(ng_collection, 40);
 PAD(ng_collection, flags, 4);
+AT(ng_collection, members, 40);
+SIZE(ng_collection, 48);
 
 AT(ng_origin, run_id, 0);
 AT(ng_origin, key_id, 16);
@@ -169,6 +171,32 @@ AT(ng_event, data, 128);
 SIZE(ng_event, 144);
 AT(ng_event, origin, 144);
 SIZE(ng_event, 216);
+
+AT(ng_names, items, 0);
+AT(ng_names, count, 8);
+SIZE(ng_names, 16);
+
+AT(ng_trail, size, 0);
+AT(ng_trail, since, 8);
+AT(ng_trail, until, 16);
+AT(ng_trail, spaces, 24);
+AT(ng_trail, collections, 40);
+AT(ng_trail, agents, 56);
+AT(ng_trail, runs, 72);
+AT(ng_trail, tools, 88);
+AT(ng_trail, actions, 104);
+AT(ng_trail, id, 120);
+AT(ng_trail, id_prefix, 136);
+SIZE(ng_trail, 144);
+PAD(ng_trail, id_prefix, 7);
+
+AT(ng_as_of, size, 0);
+AT(ng_as_of, revision, 8);
+AT(ng_as_of, kept, 16);
+AT(ng_as_of, before, 24);
+AT(ng_as_of, after, 32);
+SIZE(ng_as_of, 40);
+PAD(ng_as_of, kept, 7);
 
 /* ---- files.h ---- */
 
@@ -426,6 +454,12 @@ AT(ng_host, purge, 824);
 SIZE(ng_host, 832);
 AT(ng_host, sqlite_bytes, 832);
 SIZE(ng_host, 840);
+AT(ng_host, collection, 840);
+AT(ng_host, use_collection, 848);
+AT(ng_host, point_seq, 856);
+AT(ng_host, revision_at, 864);
+AT(ng_host, trail, 872);
+SIZE(ng_host, 880);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -756,6 +790,7 @@ VALUE(NG_COLLECTION_TEXT_SEARCH, 1);
 VALUE(NG_COLLECTION_QUIET, 2);
 VALUE(NG_COLLECTION_REFERENCED, 4);
 VALUE(NG_COLLECTION_NO_HISTORY, 8);
+VALUE(NG_COLLECTION_CONTENT, 16);
 VALUE(NG_TERM_EQ, 1);
 VALUE(NG_TERM_NE, 2);
 VALUE(NG_TERM_LT, 3);

@@ -215,6 +215,11 @@ cells("moveNotebookCell", "moveNotebookCell", cellId="two", index=0)
 cells("clearCellOutputs", "clearCellOutputs", cellIds=["one"])
 tool("listKernels", "listKernels", {}, exact=False)
 tool("search", "search", {"query": "first", "kinds": ["notebook", "page", "memory", "file", "cell"]}, exact=False)
+tool("history_log", "history_log", {"collection": ["pages", "notebooks"], "since": "#0", "until": "now"}, exact=False)
+tool("history_read", "history_read", {"id": "first", "at": "1"}, exact=False)
+tool("history_read documents", "history_read", {"at": "now"}, exact=False)
+tool("history_diff", "history_diff", {"id": "first"}, exact=False)
+tool("history_blame", "history_blame", {"id": "first"}, exact=False)
 tool("listNotebooks", "listNotebooks", {}, exact=False)
 
 

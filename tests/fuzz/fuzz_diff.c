@@ -55,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ng_str new = {(const char *)nul + 1, size - old.len - 1};
     if (diff_lines(old, new, &diff) == NG_OK) {
         check_lines(&diff);
-        must(diff_unified(&diff, ng_str_of("a"), ng_str_of("b"), count_piece, &bytes) == 0);
+        must(diff_unified(&diff, DIFF_CONTEXT, ng_str_of("a"), ng_str_of("b"), count_piece,
+                          &bytes) == 0);
         bool same = old.len == new.len &&memcmp(old.data, new.data, old.len) == 0;
         must(same == (diff.removed + diff.added == 0) && same == (bytes == 0));
     }

@@ -5,6 +5,7 @@ Each reason names one kind of failure, and nothing else is let pass.
 """
 
 import os
+import re
 
 import schemathesis
 
@@ -66,14 +67,15 @@ def is_meaning(case, failure, response):
 def is_elsewhere(case, failure, response):
     """Conditions of the gateway beyond the schema: a key cannot expire before now nor in centuries, or name an agent's
     own space for another, or a glob that no tool matches, or exclude all its tools; no
-    stream goes on after an event that is to come; an idempotency key belongs to one request."""
+    stream goes on after an event that is to come, begins at two positions, or has pages; an idempotency key belongs to one request."""
     if failure.title != "Schema-valid request rejected" or response.status_code not in (400, 422):
         return False
     refused = response.json()
     return (refused.get("code") == "IDEMPOTENCY_KEY_REUSED"
             or (case.operation.path.startswith("/v1/keys") and refused["message"].startswith(
                 ("the expiry ", 'the space "~', "no tool matches ", "`no_tools` excludes ")))
-            or (case.operation.path == "/v1/events" and "but the last event is" in refused["message"]))
+            or (case.operation.path == "/v1/events"
+                and re.search("but the last event is|are two positions|limit is for pages", refused["message"])))
 
 
 def is_mcp(case, failure, response):

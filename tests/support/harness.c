@@ -177,15 +177,9 @@ struct call *harness_new_call(struct harness *harness)
     return call;
 }
 
-struct answer harness_call_as(struct harness *harness, const char *agent, const char *space,
-                              const char *tool, const char *args)
+struct answer harness_run(struct call *call, const char *tool, const char *args)
 {
     struct waiter waiter = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-    struct call *call = call_new(harness->gateway);
-    assert_non_null(call);
-    (void)call_set_caller(call, ng_str_of(agent), ng_str_of(space), NG_ROLE_ADMIN,
-                          NG_MODE_AGENT, true);
-    call->caller.session = ng_str_of(harness->session);
     call->tool_name = ng_str_of(tool);
     call->args_text = ng_str_of(args);
     call->done = waiter_done;
@@ -221,6 +215,17 @@ struct answer harness_call_as(struct harness *harness, const char *agent, const 
     pthread_mutex_destroy(&waiter.lock);
     pthread_cond_destroy(&waiter.wake);
     return answer;
+}
+
+struct answer harness_call_as(struct harness *harness, const char *agent, const char *space,
+                              const char *tool, const char *args)
+{
+    struct call *call = call_new(harness->gateway);
+    assert_non_null(call);
+    (void)call_set_caller(call, ng_str_of(agent), ng_str_of(space), NG_ROLE_ADMIN,
+                          NG_MODE_AGENT, true);
+    call->caller.session = ng_str_of(harness->session);
+    return harness_run(call, tool, args);
 }
 
 struct answer harness_call(struct harness *harness, const char *tool, const char *args)

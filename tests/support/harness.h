@@ -53,6 +53,8 @@ void harness_close(struct harness *harness);
 struct answer harness_call_as(struct harness *harness, const char *agent, const char *space,
                               const char *tool, const char *args);
 struct answer harness_call(struct harness *harness, const char *tool, const char *args);
+/* The same for a call that the test has made, whose reference this takes. */
+struct answer harness_run(struct call *call, const char *tool, const char *args);
 void answer_free(struct answer *answer);
 /* A call of its own for using core functions directly; call_unref() it. */
 struct call *harness_new_call(struct harness *harness);

@@ -19,7 +19,6 @@
 #include <string.h>
 
 /* Equal lines around a change in a unified diff. */
-#define DIFF_CONTEXT 3
 
 /* A distinct line, in a hash table. */
 struct diff_line {
@@ -424,7 +423,8 @@ static void put_hunk(struct unified *out, const struct hunk *hunk)
 }
 
 /* The next hunk behind (*i, *j), which move to its end. */
-static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk *ret)
+static bool next_hunk(const struct diff *diff, size_t context, size_t *i, size_t *j,
+                      struct hunk *ret)
 {
     while (*i < diff->old_count && diff->gone[*i] == 0 && diff->come[*j] == 0) {
         ++*i;
@@ -433,12 +433,11 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
     if (*i == diff->old_count && *j == diff->new_count) {
         return false;
     }
-    size_t before = size_min(*i, DIFF_CONTEXT);
+    size_t before = size_min(*i, context);
     size_t equal = 0;
     ret->old = *i - before;
     ret->new = *j - before;
-    while (equal <= (size_t)2 * DIFF_CONTEXT &&
-           (*i < diff->old_count || *j < diff->new_count)) {
+    while (equal <= 2 * context && (*i < diff->old_count || *j < diff->new_count)) {
         if (*i < diff->old_count && diff->gone[*i] != 0) {
             ++*i;
             equal = 0;
@@ -452,8 +451,8 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
         }
     }
     size_t back = 0;
-    if (equal > DIFF_CONTEXT) {
-        back = equal - DIFF_CONTEXT;
+    if (equal > context) {
+        back = equal - context;
     }
     *i -= back;
     *j -= back;
@@ -462,8 +461,8 @@ static bool next_hunk(const struct diff *diff, size_t *i, size_t *j, struct hunk
     return true;
 }
 
-int diff_unified(const struct diff *diff, struct ng_str old_name, struct ng_str new_name,
-                 diff_piece_fn *piece, void *user)
+int diff_unified(const struct diff *diff, size_t context, struct ng_str old_name,
+                 struct ng_str new_name, diff_piece_fn *piece, void *user)
 {
     struct unified out = {diff, piece, user, 0};
     struct hunk hunk;
@@ -477,7 +476,7 @@ int diff_unified(const struct diff *diff, struct ng_str old_name, struct ng_str 
     put(&out, ng_str_of("\n+++ "));
     put(&out, new_name);
     put(&out, ng_str_of("\n"));
-    while (out.stop == 0 && next_hunk(diff, &i, &j, &hunk)) {
+    while (out.stop == 0 && next_hunk(diff, context, &i, &j, &hunk)) {
         put_hunk(&out, &hunk);
     }
     return out.stop;

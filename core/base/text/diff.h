@@ -29,10 +29,14 @@ int diff_lines_within(struct ng_str old, struct ng_str new, int64_t *inout_steps
                       struct diff *ret);
 void diff_done(struct diff *diff);
 
-/* Passes the pieces of the unified diff, with three lines of context, to `piece` in order; none
- * if the texts are equal. The callback returns 0 to continue. */
+/* Equal lines around a change in a unified diff: the usual number, and the most. */
+#define DIFF_CONTEXT ((size_t)3)
+#define DIFF_CONTEXT_MAX ((size_t)1000)
+
+/* Passes the pieces of the unified diff, with so many lines of context, to `piece` in order;
+ * none if the texts are equal. The callback returns 0 to continue. */
 typedef int diff_piece_fn(void *user, struct ng_str piece);
-int diff_unified(const struct diff *diff, struct ng_str old_name, struct ng_str new_name,
-                 diff_piece_fn *piece, void *user);
+int diff_unified(const struct diff *diff, size_t context, struct ng_str old_name,
+                 struct ng_str new_name, diff_piece_fn *piece, void *user);
 
 #endif

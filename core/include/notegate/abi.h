@@ -30,7 +30,9 @@
  * NG_DOCUMENTS_ONLY_DELETED; purge, purge_events,
  * purge_data and purge_sweep of ng_documents; run_id, key_id and client of ng_caller;
  * ng_origin, and origin of ng_doc, ng_event and ng_put; tool and event_data of ng_doc; gateway
- * of ng_put; sqlite_bytes of ng_host.
+ * of ng_put; sqlite_bytes of ng_host; NG_COLLECTION_CONTENT; members of ng_collection;
+ * ng_names, ng_trail and ng_as_of, and collection, use_collection, point_seq, revision_at and
+ * trail of ng_host.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

@@ -66,7 +66,10 @@ enum ng_collection_flags {
     NG_COLLECTION_TEXT_SEARCH = 1, /* the text beside the JSON is searchable */
     NG_COLLECTION_QUIET = 2,       /* changes make no event (internal data of a plugin) */
     NG_COLLECTION_REFERENCED = 4,  /* events are delivered to the journal, see journal.h */
-    NG_COLLECTION_NO_HISTORY = 8   /* only the newest revision is kept */
+    NG_COLLECTION_NO_HISTORY = 8,  /* only the newest revision is kept */
+    /* Its documents are what people and agents write: their history can be read, compared and
+     * restored by the tools of plugin `history`. */
+    NG_COLLECTION_CONTENT = 16
 };
 
 /* Declared by the plugin that owns it; must live as long as the module. Read by its size, which
@@ -77,6 +80,10 @@ struct ng_collection {
     const struct ng_field *fields;
     size_t field_count;
     size_t field_size; /* sizeof(struct ng_field); required if there are fields */
+    /* NG_COLLECTION_CONTENT: members of the JSON that people write, separated by spaces; a
+     * member of a nested object as in a field's name. The plugin makes the others. NULL: none.
+     */
+    const char *members;
 };
 
 /* The origin of a change, besides its agent and tool, and its size. Changes of earlier
@@ -212,6 +219,32 @@ struct ng_event {
 };
 
 typedef int ng_event_fn(void *user, const struct ng_event *event);
+
+/* ---- the history of all documents ---- */
+
+/* One of these texts; count 0: any. Never grows. */
+struct ng_names {
+    const struct ng_str *items;
+    size_t count;
+};
+
+/* Selects changes. Read by its size. */
+struct ng_trail {
+    size_t size;
+    uint64_t since, until; /* numbers above `since`, up to `until`; UINT64_MAX: the newest */
+    struct ng_names spaces, collections, agents, runs, tools, actions;
+    struct ng_str id; /* {NULL, 0}: any */
+    bool id_prefix;   /* ids that begin with `id` */
+};
+
+/* The revision of a document at a point of the history. Read by its size. */
+struct ng_as_of {
+    size_t size;
+    uint64_t revision; /* the newest one that is not after the point; 0: there was none */
+    bool kept;         /* its content can be read */
+    /* Unless it is kept: the nearest kept revisions; 0: none. */
+    uint64_t before, after;
+};
 
 /* ---- changes of documents ---- */
 

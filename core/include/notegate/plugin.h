@@ -369,6 +369,33 @@ struct ng_host {
      * the present thread has taken from SQLite less those that it gave back. Differences tell
      * what a statement takes. */
     int64_t (*sqlite_bytes)(void);
+
+    /* The history of all documents. Points are texts, as callers write them: "#1234" (just
+     * after that change), a time of RFC 3339, a day (its beginning in the zone of the gateway),
+     * "2h" or "7d" ago, "now", and where a document is meant one of its revisions, "7". Errors
+     * name `name`, the argument that the point comes from. All block. */
+
+    /* The declaration of a collection; NULL: there is none that the caller may see. Lives as
+     * long as the host table. Does not block. */
+    const struct ng_collection *(*collection)(struct ng_call *call, struct ng_str name);
+    /* The call is about documents of this collection: if it names no space, caller->space
+     * becomes that which the tools of the collection's plugin would take. NG_EFORBIDDEN: the
+     * caller may not use it. Does not block. */
+    int (*use_collection)(struct ng_call *call, struct ng_str collection);
+    /* The number of the last change that is not after the point; 0: none. NG_EINVAL: it is no
+     * point. */
+    int (*point_seq)(struct ng_call *call, const char *name, struct ng_str point,
+                     uint64_t *ret_seq);
+    /* The revision of a document at a point. NG_EINVAL: it is no point. NG_ENOTFOUND: there is
+     * no such document, or no such revision. */
+    int (*revision_at)(struct ng_call *call, const struct ng_key *key, const char *name,
+                       struct ng_str point, struct ng_as_of *ret);
+    /* The changes that the caller may see, newest first. `event` may not keep them.
+     * NG_EFORBIDDEN: it may not use one of trail->spaces. *ret_next:
+     * where to go on (`until`); 0: these were all. Ends early after so many changes, wanted or
+     * not, as one call should look at. */
+    int (*trail)(struct ng_call *call, const struct ng_trail *trail, ng_event_fn *event,
+                 void *user, uint64_t *ret_next);
 };
 
 /* ---- declarations of a plugin ---- */

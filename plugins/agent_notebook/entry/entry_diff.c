@@ -109,7 +109,7 @@ static int diff_text(struct ng_call *call, const struct diff *diff, const struct
                          (int)key->id.len, key->id.data, (unsigned long long)versions[i]);
     }
     buf_init(&text, DIFF_BYTES_MAX);
-    (void)diff_unified(diff, names[0], names[1], diff_piece, &text);
+    (void)diff_unified(diff, DIFF_CONTEXT, names[0], names[1], diff_piece, &text);
     struct ng_str whole = buf_str(&text);
     bool complete = text.rc == NG_OK;
     if (complete) {

@@ -372,7 +372,7 @@ def test_check(data):
     done = notegate("check", "--data-dir", data, "--set", "plugins=nothing")
     assert done.returncode == 1
     assert "`nothing` is not there" in done.stdout
-    assert "there are: " in done.stdout and "file_editor, notebook" in done.stdout
+    assert "there are: " in done.stdout and "file_editor, history, notebook" in done.stdout
 
 
 def test_check_finds_what_serve_would_refuse(data):

@@ -14,7 +14,7 @@ from cli_support import notegate
 from conftest import Gateway
 from mcp_support import Lines, Session, call, modern
 
-PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook,search"
+PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook,search,history"
 # Longer than a call may take (limits.call_timeout): what is slow answers TIMEOUT.
 SECONDS = 180
 THREADS = 4
@@ -92,6 +92,11 @@ CALLS = {
     "memory_log": [{"content": "text", "source": "s", "tags": ["a"], "score": 0.5}], "memory_recall": [{"query": "text", "tags": ["a"], "since": "1d"}],
     "memory_delete": [{"id": "none"}],
     "memory_timeline": [{"date": "2026-01-02", "limit": 5, "offset": 1}], "memory_summary": [{"text": "x", "mode": "append"}, {}],
+    "history_log": [{"agent": "a", "run": ["r"], "tool": "t", "action": "updated", "collection": "pages", "space": "shared", "id": "x*",
+                     "since": "#1", "until": "now", "limit": 5, "cursor": "9"}],
+    "history_read": [{"collection": "pages", "id": "{page}", "at": "1", "start_line": 1, "max_lines": 5}, {"collection": "pages", "cursor": "a"}],
+    "history_diff": [{"collection": "pages", "id": "{page}", "to": "now", "from": "1", "context": 2}],
+    "history_blame": [{"collection": "pages", "id": "{page}", "at": "now", "start_line": 1, "max_lines": 5}],
     "search": [{"query": "text", "kinds": ["page", "cell"], "limit": 2, "cursor": "0"}, {"query": "text", "kinds": ["file"]}, {"query": "text"}],
     "checkpoint_snapshot": [{"label": "x"}], "checkpoint_list": [{"limit": 5}], "checkpoint_diff": [{"checkpoint_id": "{checkpoint}"}],
     "checkpoint_restore": [{"checkpoint_id": "{checkpoint}", "notebooks": False}], "checkpoint_delete": [{"checkpoint_id": "{checkpoint}"}],

@@ -17,7 +17,7 @@ PINS = SOURCE / "tests" / "openapi"
 TOOLS = SOURCE / "build" / "openapi"
 BIN = TOOLS / "node" / "node_modules" / ".bin"
 SCHEMATHESIS = TOOLS / "venv" / "bin" / "schemathesis"
-PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook,search"
+PLUGINS = "plugins=notebook,file_editor,cells,opennotes,agent_notebook,search,history"
 SECONDS = 900
 # Chosen once, so that a run is like the run before it.
 SEED = 1

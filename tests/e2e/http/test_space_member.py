@@ -13,7 +13,7 @@ FORMS = {"mcp": "inputSchema", "openai": "parameters", "openai-responses": "para
          "gemini": "parametersJsonSchema"}
 WRITE = {"mode": "create", "name": "n", "newStr": "text"}
 PAGE = {"collection": "pages", "title": "Plan", "content": "text"}
-BY_SPACE = ("notebook", "notebook_", "memory_", "checkpoint_", "search")
+BY_SPACE = ("notebook", "notebook_", "memory_", "checkpoint_", "search", "history_")
 
 
 @pytest.fixture(scope="module")

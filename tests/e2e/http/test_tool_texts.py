@@ -21,6 +21,7 @@ FORMS = ("mcp", "openai", "openai-responses", "anthropic", "gemini")
 KINDS = {
     "notebook": "named text notebooks", "notebook_": "agents' notebook", "memory_": "agents' shared memory",
     "checkpoint_": "agents' shared memory", NOTES: "Markdown note", "fileEditor": "text files", "search": "everything",
+    "history_": "the history",
     "": "Jupyter notebook"}
 
 

@@ -45,7 +45,7 @@ def notegate(root, data, *words):
 
 def test_what_is_in_it(root):
     assert os.access(root / "usr" / "bin" / "notegate", os.X_OK)
-    for name in ("agent_notebook", "cells", "file_editor", "notebook", "opennotes", "search"):
+    for name in ("agent_notebook", "cells", "file_editor", "history", "notebook", "opennotes", "search"):
         assert (root / MODULES / "plugins" / f"{name}.so").is_file()
     for name in ("sqlite", "mongo", "redis"):
         assert (root / MODULES / "backends" / f"{name}.so").is_file()

@@ -192,6 +192,15 @@ def check_everything(place, block):
     assert first["hits"][0]["title"] == "lights" and second["hits"] == []
 
 
+def check_history(place, block):
+    """Of the notebook that the README has made in three steps."""
+    place.shell(next(one for one in SHELL if check_of(one) is check_notebook))
+    changes, entries, read, diff, blame = (json.loads(place.shell(line)) for line in block.strip().splitlines())
+    assert changes["changes"][0]["id"] == "todo" and changes["has_more"] and not entries["changes"]
+    assert read["content"] == "[ ] Task 1" and "+[x] Task 1\n" in diff["diff"]
+    assert blame["lines"][0]["text"] == "[x] Task 1" and blame["exact"]
+
+
 def check_check(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
     assert "ok     documents: answers" in shown
@@ -311,6 +320,7 @@ CHECKS = {
     "notegate call fileEditor command=create": check_files,
     "notegate call fileEditor command=search": check_search,
     "notegate call search": check_everything,
+    "notegate call history_log": check_history,
     "notegate check\n": check_check,
     "notegate check --set": check_difference,
     "notegate tools": check_operating,

@@ -19,9 +19,9 @@ def notegate(data_dir, *words, plugins="notebook,file_editor"):
                           timeout=120, env=environment() | {"NOTEGATE_PLUGINS": plugins}, cwd="/", check=False)
 
 
-def add(data_dir, name, *options):
+def add(data_dir, name, *options, **more):
     """A new key, and its id."""
-    done = notegate(data_dir, "key", "add", name, *options)
+    done = notegate(data_dir, "key", "add", name, *options, **more)
     assert done.returncode == 0, done.stderr
     key = done.stdout.strip()
     assert KEY.match(key), done.stdout

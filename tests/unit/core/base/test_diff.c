@@ -35,7 +35,7 @@ static void unified(const char *old, const char *new, struct text *ret)
     ret->len = 0;
     ret->data[0] = '\0';
     assert_int_equal(diff_lines(str(old), str(new), &diff), NG_OK);
-    assert_int_equal(diff_unified(&diff, str("a"), str("b"), keep, ret), 0);
+    assert_int_equal(diff_unified(&diff, DIFF_CONTEXT, str("a"), str("b"), keep, ret), 0);
     diff_done(&diff);
 }
 

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * as_of.c - the revision that a document had at a point: the newest revisions one after the
+ * other, then a binary search among those that are kept. Where the next one after the point is
+ * not the next revision, some were thinned out between the two: the changes between them tell
+ * whether one of those lies before the point.
+ */
+#include "core/base/str.h"
+#include "core/call/call.h"
+#include "core/call/gateway.h"
+#include "core/store/store.h"
+#include "trail.h"
+
+/* Revisions that are read one after the other: most points are recent. */
+#define AS_OF_NEWEST 32
+
+enum kept_end { KEPT_NEWEST, KEPT_OLDEST };
+
+/* A kept revision; number 0: none. */
+struct kept {
+    uint64_t revision, seq;
+    int64_t time_ms;
+};
+
+static int take_row(void *user, const struct ng_doc *row)
+{
+    *(struct kept *)user = (struct kept){row->revision, row->seq, row->updated_ms};
+    return 1;
+}
+
+static bool is_after(const struct point *point, uint64_t seq, int64_t time_ms)
+{
+    return point->kind == POINT_SEQ ? seq > point->number : time_ms > point->time_ms;
+}
+
+struct as_of {
+    struct call *call;
+    const struct ng_key *key;
+    const struct point *point;
+};
+
+/* The newest or the oldest of the kept revisions from `from` to `to`. */
+static int kept_between(const struct as_of *find, uint64_t from, uint64_t to,
+                        enum kept_end which, struct kept *ret)
+{
+    const struct ng_range range = {.size = sizeof(range),
+                                   .from = from,
+                                   .to = to,
+                                   .limit = 1,
+                                   .ascending = which == KEPT_OLDEST};
+    *ret = (struct kept){0};
+    if (from > to) {
+        return NG_OK;
+    }
+    return store_history(find->call->gateway->store, find->call, find->key, &range, take_row,
+                         ret);
+}
+
+/* The newest kept revisions, as far as they lie after the point. */
+struct newest {
+    const struct as_of *find;
+    struct kept before; /* the first that does not; number 0: none of those read */
+    struct kept after;  /* the last that does */
+};
+
+static int take_newest(void *user, const struct ng_doc *row)
+{
+    struct newest *newest = user;
+    struct kept kept = {row->revision, row->seq, row->updated_ms};
+    bool after = is_after(newest->find->point, kept.seq, kept.time_ms);
+    *(after ? &newest->after : &newest->before) = kept;
+    return !after;
+}
+
+/* The newest kept revision that is not after the point, and the next kept one, which is. */
+static int search_kept(const struct as_of *find, struct kept *ret_before,
+                       struct kept *inout_after)
+{
+    struct newest newest = {.find = find, .after = *inout_after};
+    const struct ng_range range = {.size = sizeof(range), .limit = AS_OF_NEWEST};
+    int rc = store_history(find->call->gateway->store, find->call, find->key, &range,
+                           take_newest, &newest);
+    *ret_before = newest.before;
+    *inout_after = newest.after;
+    uint64_t floor = newest.before.revision; /* between it and the one after none is kept */
+    if (floor != 0) {
+        return rc;
+    }
+    while (rc == NG_OK && floor + 1 < inout_after->revision) {
+        uint64_t middle = floor + (inout_after->revision - floor) / 2;
+        struct kept row;
+        rc = kept_between(find, floor + 1, middle, KEPT_NEWEST, &row);
+        if (rc == NG_OK && row.revision != 0 && is_after(find->point, row.seq, row.time_ms)) {
+            *inout_after = row;
+        } else if (rc == NG_OK) {
+            *ret_before = row.revision != 0 ? row : *ret_before;
+            floor = middle;
+        }
+    }
+    return rc;
+}
+
+/* The newest change of the document between two kept revisions that is not after the point. */
+struct thinned {
+    const struct as_of *find;
+    uint64_t until;    /* the number of the kept one after it */
+    uint64_t revision; /* 0: none */
+    uint64_t looks;
+};
+
+static int take_thinned(void *user, const struct ng_event *event)
+{
+    struct thinned *thinned = user;
+    const struct ng_key *key = thinned->find->key;
+    if (event->seq >= thinned->until ||
+        is_after(thinned->find->point, event->seq, event->time_ms)) {
+        return 1;
+    }
+    if (str_equal(event->key.id, key->id) && str_equal(event->key.space, key->space) &&
+        str_equal(event->key.collection, key->collection)) {
+        thinned->revision = event->revision;
+    }
+    thinned->looks++;
+    return 0;
+}
+
+/* Too many changes to look at: then one of them may be of the document. */
+static int find_thinned(const struct as_of *find, const struct kept *before,
+                        const struct kept *after, struct ng_as_of *ret)
+{
+    struct thinned thinned = {.find = find, .until = after->seq};
+    int rc = store_changes(find->call->gateway->store, find->call, before->seq, TRAIL_LOOKS_MAX,
+                           take_thinned, &thinned);
+    if (rc == NG_OK && thinned.looks == TRAIL_LOOKS_MAX && thinned.revision == 0) {
+        thinned.revision = before->revision + 1;
+    }
+    if (rc == NG_OK && thinned.revision != 0) {
+        *ret = (struct ng_as_of){.size = ret->size,
+                                 .revision = thinned.revision,
+                                 .before = before->revision,
+                                 .after = after->revision};
+    }
+    return rc;
+}
+
+static int find_point(const struct as_of *find, const struct ng_doc *newest,
+                      struct ng_as_of *ret)
+{
+    struct kept before = {0};
+    struct kept after = {newest->revision, newest->seq, newest->updated_ms};
+    if (!is_after(find->point, newest->seq, newest->updated_ms)) {
+        ret->revision = newest->revision;
+        ret->kept = true;
+        return NG_OK;
+    }
+    int rc = search_kept(find, &before, &after);
+    ret->revision = before.revision;
+    ret->kept = before.revision != 0;
+    if (rc == NG_OK && after.revision > before.revision + 1) {
+        rc = find_thinned(find, &before, &after, ret);
+    }
+    return rc;
+}
+
+/* A revision that the caller names. */
+static int find_number(const struct as_of *find, uint64_t newest, const char *name,
+                       struct ng_as_of *ret)
+{
+    struct kept row;
+    uint64_t number = find->point->number;
+    if (number == 0 || number > newest) {
+        return call_fail(find->call, NG_ENOTFOUND,
+                         "`%s` is revision %llu, but the newest one is %llu", name,
+                         (unsigned long long)number, (unsigned long long)newest);
+    }
+    ret->revision = number;
+    int rc = kept_between(find, number, number, KEPT_NEWEST, &row);
+    ret->kept = rc == NG_OK && row.revision != 0;
+    if (rc == NG_OK && !ret->kept) {
+        rc = kept_between(find, 1, number - 1, KEPT_NEWEST, &row);
+        ret->before = row.revision;
+    }
+    if (rc == NG_OK && !ret->kept) {
+        rc = kept_between(find, number + 1, newest, KEPT_OLDEST, &row);
+        ret->after = row.revision;
+    }
+    return rc;
+}
+
+int as_of_find(struct call *call, const struct ng_key *key, const char *name,
+               const struct point *point, struct ng_as_of *ret)
+{
+    const struct as_of find = {call, key, point};
+    const struct ng_doc *newest = NULL;
+    int rc = store_get(call->gateway->store, call, key, 0, &newest);
+    if (rc == NG_OK && point->kind == POINT_SEQ && newest->revision != 0 && newest->seq == 0) {
+        rc = trail_settle(call); /* without a number it would lie before all points */
+        if (rc == NG_OK) {
+            rc = store_get(call->gateway->store, call, key, 0, &newest);
+        }
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (newest->revision == 0) {
+        return call_fail(call, NG_ENOTFOUND, "there is no document \"%.*s\" in %.*s",
+                         (int)key->id.len, key->id.data, (int)key->collection.len,
+                         key->collection.data);
+    }
+    if (point->kind == POINT_REVISION) {
+        return find_number(&find, newest->revision, name, ret);
+    }
+    return find_point(&find, newest, ret);
+}

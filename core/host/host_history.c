@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* host_history.c - the history of all documents for plugins: points, revisions at them, the
+ * changes that a caller may see. */
+#include "core/base/str.h"
+#include "core/base/text_choice.h"
+#include "core/base/utf8.h"
+#include "core/call/gateway.h"
+#include "core/dispatch/dispatch.h"
+#include "core/dispatch/dispatch_space.h"
+#include "core/history/trail.h"
+#include "core/module/abi_size.h"
+#include "core/store/store.h"
+#include "host.h"
+
+/* Bytes of a wrong point that a sentence shows. */
+#define HOST_POINT_SHOWN 80
+
+const struct ng_collection *host_collection(struct ng_call *pub, struct ng_str name)
+{
+    struct call *call = call_of(pub);
+    if (!dispatch_sees_collection(call, name)) {
+        return NULL;
+    }
+    return store_collection(call->gateway->store, name);
+}
+
+int host_use_collection(struct ng_call *pub, struct ng_str collection)
+{
+    return dispatch_space_of(call_of(pub), collection);
+}
+
+static int host_not_a_point(struct call *call, const char *name, struct ng_str point,
+                            const char *forms)
+{
+    point = utf8_cut(point, HOST_POINT_SHOWN);
+    return call_fail(call, NG_EINVAL, "`%s` is \"%.*s\", it must be %s", name, (int)point.len,
+                     text_or(point.data, ""), forms);
+}
+
+int host_point_seq(struct ng_call *pub, const char *name, struct ng_str text, uint64_t *ret_seq)
+{
+    struct call *call = call_of(pub);
+    struct store *store = call->gateway->store;
+    struct point point;
+    if (!point_parse(text, store_change_ms(store), &point) || point.kind == POINT_REVISION) {
+        return host_not_a_point(call, name, text, POINT_FORMS);
+    }
+    return point_seq(store, call, &point, ret_seq);
+}
+
+int host_revision_at(struct ng_call *pub, const struct ng_key *key, const char *name,
+                     struct ng_str text, struct ng_as_of *ret)
+{
+    struct call *call = call_of(pub);
+    struct point point;
+    int rc = abi_check(call, &abi_as_of, ret);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (!point_parse(text, store_change_ms(call->gateway->store), &point)) {
+        return host_not_a_point(call, name, text, "a revision such as 7, or " POINT_FORMS);
+    }
+    struct ng_as_of found = {.size = sizeof(found)};
+    rc = as_of_find(call, key, name, &point, &found);
+    if (rc == NG_OK) {
+        ng_fill(ret, &found);
+    }
+    return rc;
+}
+
+int host_trail(struct ng_call *pub, const struct ng_trail *trail, ng_event_fn *event,
+               void *user, uint64_t *ret_next)
+{
+    struct call *call = call_of(pub);
+    struct ng_trail mine;
+    int rc = abi_take(call, &abi_trail, &mine, trail);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return trail_walk(call, &mine, event, user, ret_next);
+}

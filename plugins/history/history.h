@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* history.h - what the tools of the plugin share: targets, versions, filters, lines. */
+#ifndef NOTEGATE_PLUGIN_HISTORY_H
+#define NOTEGATE_PLUGIN_HISTORY_H
+
+#include <notegate/plugin.h>
+
+#include "core/base/text/json_writer.h"
+
+/* The code of the plugin: a revision that was thinned out. */
+#define HISTORY_NOT_KEPT (NG_EPLUGIN)
+
+/* Limits that the schemas name, too. */
+#define HISTORY_LOG_LIMIT 20
+#define HISTORY_LOG_MAX 200
+#define HISTORY_DOCUMENTS_MAX 200
+#define HISTORY_BLAME_LINES 200
+/* Bytes of a text that is compared or blamed. */
+#define HISTORY_TEXT_MAX ((size_t)4 << 20)
+/* Values of a filter. */
+#define HISTORY_NAMES_MAX 64
+/* Bytes of an id in a message. */
+#define HISTORY_SHOWN 200
+
+/* ---- history_target.c ---- */
+
+struct history_target {
+    struct ng_key key;
+    const struct ng_collection *collection;
+};
+
+/* Who made a revision, when and how. Call memory. */
+struct history_made {
+    uint64_t seq;
+    int64_t time_ms;
+    struct ng_str agent, run, tool, action;
+};
+
+struct history_version {
+    uint64_t revision;
+    const struct ng_doc *doc;
+    struct history_made made;
+};
+
+int history_no_memory(struct ng_call *call);
+/* Collection and space of the arguments, without an id. */
+int history_shelf(struct ng_call *call, struct history_target *ret);
+/* The document that the arguments name. */
+int history_target(struct ng_call *call, struct history_target *ret);
+/* Its version at the point in the argument `name`, else at `fallback`. NG_ENOTFOUND: it was not
+ * there; HISTORY_NOT_KEPT. */
+int history_at(struct ng_call *call, const struct history_target *target, const char *name,
+               struct ng_str fallback, struct history_version *ret);
+/* Who made a revision. */
+int history_made_of(struct ng_call *call, const struct history_target *target,
+                    uint64_t revision, struct history_made *ret);
+/* A revision that is there. */
+int history_revision(struct ng_call *call, const struct history_target *target,
+                     uint64_t revision, struct history_version *ret);
+
+/* ---- history_put.c: members of answers ---- */
+
+void history_put_time(struct ng_writer *writer, const char *name, int64_t time_ms);
+/* collection, id; the gateway adds the space of the call */
+void history_put_key(struct ng_writer *writer, const struct ng_key *key);
+/* seq, time, agent, run, tool */
+void history_put_made(struct ng_writer *writer, const struct history_made *made);
+/* The next of the words; false: there are no more. */
+bool history_word(const char **inout_words, struct ng_str *ret);
+/* A member that people write, "a" or "a.b"; *ret_name: its last name. NULL: absent. */
+const struct ng_value *history_member(struct ng_call *call, const struct ng_value *body,
+                                      struct ng_str path, struct ng_str *ret_name);
+
+/* ---- history_lines.c ---- */
+
+/* Lines are the pieces between line feeds; the empty text has none. */
+uint64_t history_count_lines(struct ng_str text);
+/* The part of a text that an answer shows. */
+struct history_part {
+    struct ng_str text;
+    uint64_t lines;     /* of the whole text */
+    uint64_t next_line; /* 0: it reaches the end */
+};
+/* From the arguments `start_line` and `max_lines`, in at most `room` bytes of JSON. NG_EINVAL:
+ * `start_line` lies behind the end; NG_ETOOLARGE: its line alone is too long. */
+int history_part(struct ng_call *call, struct ng_str text, size_t room,
+                 struct history_part *ret);
+
+/* ---- history_filter.c ---- */
+
+/* The filter in the arguments. */
+int history_filter(struct ng_call *call, struct ng_trail *ret);
+
+/* ---- the tools ---- */
+
+int history_log_run(void *self, struct ng_call *call, struct ng_str args);
+int history_read_run(void *self, struct ng_call *call, struct ng_str args);
+int history_documents(struct ng_call *call); /* history_read without an id */
+int history_diff_run(void *self, struct ng_call *call, struct ng_str args);
+int history_blame_run(void *self, struct ng_call *call, struct ng_str args);
+
+/* ---- history_summary.c ---- */
+
+/* The first line that a change put in, or how many it removed. Call memory. *ret_kept: its
+ * content can be read. */
+int history_summary(struct ng_call *call, const struct ng_event *event,
+                    const struct ng_value *data, struct ng_str *ret, bool *ret_kept);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* history_blame.c - history_blame: the revision that put in each line of a document. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hash_table.h"
+#include "core/base/merge/blame.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
+#include "history.h"
+
+/* Bytes of a run of lines in the answer without its texts, and of what follows all. */
+#define BLAME_ROW_MAX ((size_t)256)
+#define BLAME_END_MAX ((size_t)64)
+
+struct blamed {
+    struct ng_call *call;
+    struct history_target target;
+    struct history_version version;
+    struct blame *blame;
+    bool exact; /* no revision was thinned out */
+    int rc;
+};
+
+/* One revision after the other, from the newest on. */
+static int take_older(void *user, const struct ng_doc *row)
+{
+    struct blamed *blamed = user;
+    if (row->revision == blamed->version.revision) {
+        return 0;
+    }
+    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    if (!utf8_valid(text)) {
+        text = ng_str_of("");
+    }
+    blamed->rc = blame_step_text(blamed->blame, row->revision, text);
+    return blamed->rc != NG_OK || blame_settled(blamed->blame) ||
+           blamed->call->host->cancelled(blamed->call);
+}
+
+static int blame_all(struct blamed *blamed)
+{
+    struct ng_call *call = blamed->call;
+    struct ng_range range = {.size = sizeof(range),
+                             .to = blamed->version.revision,
+                             .limit = UINT32_MAX,
+                             .with_body = true};
+    uint64_t kept = 0;
+    int rc = blame_new(BLAME_BACKWARD, blamed->version.doc->text, blamed->version.revision,
+                       &blamed->blame);
+    if (rc != NG_OK) {
+        return history_no_memory(call);
+    }
+    rc = call->host->history(call, &blamed->target.key, &range, take_older, blamed);
+    if (rc == NG_OK && blamed->rc == NG_OK) {
+        rc = call->host->history_count(call, &blamed->target.key, &range, &kept);
+        blamed->exact = blame_exact(blamed->blame) && kept == blamed->version.revision;
+        return rc;
+    }
+    if (rc == NG_OK && blamed->rc == NG_ETOOLARGE) {
+        return ng_fail(call, NG_ETOOLARGE, "an earlier text has more than %zu bytes",
+                       HISTORY_TEXT_MAX);
+    }
+    return rc != NG_OK ? rc : history_no_memory(call);
+}
+
+/* ---- the answer ---- */
+
+/* Who made a revision, kept for the runs of lines that follow. */
+struct blame_made {
+    struct hash_link link;
+    uint64_t revision;
+    struct history_version version;
+};
+
+static bool made_is(const struct hash_link *link, const void *key)
+{
+    return HASH_ITEM(link, struct blame_made, link)->revision == *(const uint64_t *)key;
+}
+
+static const struct history_made *made_of(struct blamed *blamed, struct hash_table *table,
+                                          uint64_t revision)
+{
+    struct hash_link *link = hash_table_find(table, revision, made_is, &revision);
+    if (link != NULL) {
+        return &HASH_ITEM(link, struct blame_made, link)->version.made;
+    }
+    struct blame_made *made = ng_alloc(blamed->call, sizeof(*made));
+    if (made == NULL) {
+        return NULL;
+    }
+    *made = (struct blame_made){.revision = revision};
+    if (history_made_of(blamed->call, &blamed->target, revision, &made->version.made) !=
+            NG_OK ||
+        hash_table_add(table, &made->link, revision) != NG_OK) {
+        return NULL;
+    }
+    return &made->version.made;
+}
+
+/* Lines one after the other with the same revision. */
+struct blame_lines {
+    uint64_t first, last;
+    struct ng_str text;
+};
+
+static struct ng_str line_at(struct ng_str text, size_t at)
+{
+    const char *feed = memchr(text.data + at, '\n', text.len - at);
+    return str_make(text.data + at,
+                    feed != NULL ? (size_t)(feed - text.data) - at : text.len - at);
+}
+
+static int put_lines(struct blamed *blamed, struct ng_writer *writer, struct hash_table *table,
+                     const struct blame_lines *lines, uint64_t revision)
+{
+    const struct history_made *made = made_of(blamed, table, revision);
+    if (made == NULL) {
+        return history_no_memory(blamed->call);
+    }
+    json_object(writer);
+    json_member_int(writer, "first", (int64_t)lines->first);
+    json_member_int(writer, "last", (int64_t)lines->last);
+    json_member_string(writer, "text", lines->text);
+    json_member_int(writer, "revision", (int64_t)revision);
+    history_put_made(writer, made);
+    json_end(writer);
+    return NG_OK;
+}
+
+/* The lines from `first` on, which begins at `at`, that have its revision: at most `most`. */
+static struct blame_lines lines_from(struct blamed *blamed, const uint64_t *revisions,
+                                     uint64_t first, uint64_t most, size_t at)
+{
+    struct ng_str text = blamed->version.doc->text;
+    struct blame_lines lines = {first, first, line_at(text, at)};
+    while (lines.last - first + 1 < most && revisions[lines.last] == revisions[first - 1]) {
+        lines.text.len += 1 + line_at(text, at + lines.text.len + 1).len;
+        lines.last++;
+    }
+    return lines;
+}
+
+/* Only those that `room` bytes of JSON hold; false: none. The first one may be empty. */
+static bool lines_cut(struct blame_lines *lines, size_t room)
+{
+    struct ng_str whole = lines->text;
+    size_t len = json_cut(whole, room).len;
+    if (len == whole.len || room == 0) {
+        return room > 0;
+    }
+    while (len > 0 && whole.data[len] != '\n') {
+        len--;
+    }
+    lines->text.len = len;
+    lines->last = lines->first + u64_max(history_count_lines(lines->text), 1) - 1;
+    return whole.data[len] == '\n';
+}
+
+/* As many lines as the call wants and the answer holds; *ret_next: the one behind them. */
+static int put_all(struct blamed *blamed, struct ng_writer *writer, const uint64_t *revisions,
+                   uint64_t total, uint64_t *ret_next)
+{
+    struct ng_call *call = blamed->call;
+    uint64_t line = (uint64_t)ng_arg_int(call, "start_line", 1);
+    uint64_t most = (uint64_t)ng_arg_int(call, "max_lines", HISTORY_BLAME_LINES);
+    uint64_t end = u64_min(line + u64_min(most, total), total + 1);
+    struct hash_table table = {0};
+    size_t at = 0;
+    int rc = NG_OK;
+    bool fits = true;
+    for (uint64_t i = 1; i < line && total > 0; i++) {
+        at += line_at(blamed->version.doc->text, at).len + 1;
+    }
+    while (rc == NG_OK && fits && line < end) {
+        struct blame_lines lines = lines_from(blamed, revisions, line, end - line, at);
+        uint64_t last = lines.last;
+        size_t room = call->host->answer_room(call);
+        fits = lines_cut(&lines, room - size_min(room, BLAME_ROW_MAX + BLAME_END_MAX));
+        if (fits) {
+            rc = put_lines(blamed, writer, &table, &lines, revisions[line - 1]);
+            at += lines.text.len + 1;
+            line = lines.last + 1;
+            fits = lines.last == last;
+        }
+    }
+    hash_table_done(&table);
+    *ret_next = line;
+    return rc;
+}
+
+static int blame_answer(struct blamed *blamed, const uint64_t *revisions, uint64_t total)
+{
+    struct ng_call *call = blamed->call;
+    uint64_t start = (uint64_t)ng_arg_int(call, "start_line", 1);
+    uint64_t next = 0;
+    if (start > u64_max(total, 1)) {
+        return ng_fail(call, NG_EINVAL, "`start_line` is %llu, but there are %llu lines",
+                       (unsigned long long)start, (unsigned long long)total);
+    }
+    struct ng_writer *writer = call->host->reply_json(call);
+    json_object(writer);
+    history_put_key(writer, &blamed->target.key);
+    json_member_int(writer, "revision", (int64_t)blamed->version.revision);
+    json_member_int(writer, "total_lines", (int64_t)total);
+    json_member_bool(writer, "exact", blamed->exact);
+    json_name(writer, "lines");
+    json_array(writer);
+    int rc = put_all(blamed, writer, revisions, total, &next);
+    json_end(writer);
+    if (rc == NG_OK && next <= total) {
+        json_member_int(writer, "next_line", (int64_t)next);
+    }
+    json_end(writer);
+    if (rc == NG_OK && next == start && total > 0) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "line %llu alone is longer than an answer (tools.max_answer)",
+                       (unsigned long long)start);
+    }
+    return rc;
+}
+
+static int blame_text(struct blamed *blamed)
+{
+    struct ng_call *call = blamed->call;
+    struct ng_str text = blamed->version.doc->text;
+    uint64_t *revisions = NULL;
+    size_t count = 0;
+    if (text.len > HISTORY_TEXT_MAX) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the text has %zu bytes, more than %zu are not traced", text.len,
+                       HISTORY_TEXT_MAX);
+    }
+    if (!utf8_valid(text)) {
+        return ng_fail(call, NG_EINVAL, "the content is not UTF-8, so it has no lines");
+    }
+    int rc = blame_all(blamed);
+    if (rc == NG_OK && blame_result(blamed->blame, &revisions, &count) != NG_OK) {
+        rc = history_no_memory(call);
+    }
+    if (rc == NG_OK) {
+        rc = blame_answer(blamed, revisions, count);
+    }
+    free(revisions);
+    return rc;
+}
+
+int history_blame_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct blamed blamed = {.call = call};
+    (void)self;
+    (void)args;
+    int rc = history_target(call, &blamed.target);
+    if (rc == NG_OK) {
+        rc = history_at(call, &blamed.target, "at", ng_str_of("now"), &blamed.version);
+    }
+    if (rc == NG_OK) {
+        rc = blame_text(&blamed);
+    }
+    blame_free(blamed.blame);
+    return rc;
+}

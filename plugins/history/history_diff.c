@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* history_diff.c - history_diff: a document at two points. */
+#include "core/base/buf.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/text/diff.h"
+#include "core/base/utf8.h"
+#include "history.h"
+
+/* Bytes of a whole diff: of two texts with other lines, and the signs before them. */
+#define DIFF_BYTES_MAX (4 * HISTORY_TEXT_MAX)
+/* Bytes of an answer besides the diff. */
+#define DIFF_AROUND ((size_t)400)
+
+struct diffed {
+    struct ng_call *call;
+    struct history_target target;
+    struct history_version from; /* doc NULL: there was none */
+    struct history_version to;
+};
+
+static int add_piece(void *user, struct ng_str piece)
+{
+    return buf_add_str(user, piece);
+}
+
+static bool same_value(struct ng_call *call, const struct ng_value *a, const struct ng_value *b)
+{
+    struct ng_writer *left = call->host->json_writer(call);
+    struct ng_writer *right = call->host->json_writer(call);
+    if (a == NULL || b == NULL || left == NULL || right == NULL) {
+        return a == b;
+    }
+    call->host->json_copy(left, a);
+    call->host->json_copy(right, b);
+    return str_equal(call->host->json_result(left), call->host->json_result(right));
+}
+
+/* Names of the members that differ. */
+static void put_changed(struct diffed *diffed, struct ng_writer *writer)
+{
+    const char *words = diffed->target.collection->members;
+    const struct ng_value *before = NULL;
+    if (diffed->from.doc != NULL) {
+        before = diffed->from.doc->body;
+    }
+    struct ng_str path;
+    json_name(writer, "changed");
+    json_array(writer);
+    while (history_word(&words, &path)) {
+        struct ng_str name;
+        const struct ng_value *old = history_member(diffed->call, before, path, &name);
+        const struct ng_value *new =
+            history_member(diffed->call, diffed->to.doc->body, path, &name);
+        if (!same_value(diffed->call, old, new)) {
+            json_string(writer, name);
+        }
+    }
+    json_end(writer);
+}
+
+static struct ng_str version_name(struct diffed *diffed, const struct history_version *version)
+{
+    const struct ng_key *key = &diffed->target.key;
+    return diffed->call->host->format(diffed->call, "%.*s/%.*s/%.*s@%llu", (int)key->space.len,
+                                      key->space.data, (int)key->collection.len,
+                                      key->collection.data, (int)key->id.len, key->id.data,
+                                      (unsigned long long)version->revision);
+}
+
+/* Whole lines of it. */
+static struct ng_str diff_cut(struct ng_str text, size_t room)
+{
+    struct ng_str part = json_cut(text, room);
+    while (part.len < text.len && part.len > 0 && part.data[part.len - 1] != '\n') {
+        part.len--;
+    }
+    return part;
+}
+
+static int diff_answer(struct diffed *diffed, const struct diff *diff, struct ng_str text)
+{
+    struct ng_call *call = diffed->call;
+    struct ng_writer *writer = call->host->reply_json(call);
+    json_object(writer);
+    history_put_key(writer, &diffed->target.key);
+    json_member_int(writer, "from", (int64_t)diffed->from.revision);
+    json_member_int(writer, "to", (int64_t)diffed->to.revision);
+    json_member_int(writer, "added", (int64_t)diff->added);
+    json_member_int(writer, "removed", (int64_t)diff->removed);
+    put_changed(diffed, writer);
+    size_t room = call->host->answer_room(call);
+    struct ng_str part = diff_cut(text, room - size_min(room, DIFF_AROUND));
+    json_member_string(writer, "diff", part);
+    if (part.len < text.len) {
+        json_member_bool(writer, "truncated", part.len < text.len);
+    }
+    json_end(writer);
+    return NG_OK;
+}
+
+static int diff_texts(struct diffed *diffed, struct ng_str old, struct ng_str new)
+{
+    struct ng_call *call = diffed->call;
+    struct diff diff = {0};
+    struct buf text;
+    if (size_max(old.len, new.len) > HISTORY_TEXT_MAX) {
+        return ng_fail(call, NG_ETOOLARGE, "texts of more than %zu bytes are not compared",
+                       HISTORY_TEXT_MAX);
+    }
+    if (!utf8_valid(old) || !utf8_valid(new)) {
+        return ng_fail(call, NG_EINVAL, "the content is not UTF-8, so it has no lines");
+    }
+    buf_init(&text, DIFF_BYTES_MAX);
+    int rc = diff_lines(old, new, &diff);
+    if (rc == NG_OK) {
+        size_t context = (size_t)ng_arg_int(call, "context", (int64_t)DIFF_CONTEXT);
+        (void)diff_unified(&diff, context, version_name(diffed, &diffed->from),
+                           version_name(diffed, &diffed->to), add_piece, &text);
+        rc = text.rc;
+    }
+    rc = rc == NG_OK ? diff_answer(diffed, &diff, buf_str(&text)) : history_no_memory(call);
+    buf_done(&text);
+    diff_done(&diff);
+    return rc;
+}
+
+/* Without `from`: the revision before `to`, which may be none or thinned out. */
+static int diff_from(struct diffed *diffed)
+{
+    struct ng_call *call = diffed->call;
+    uint64_t before = diffed->to.revision - 1;
+    if (before == 0 && !ng_has_arg(call, "from")) {
+        return NG_OK;
+    }
+    struct ng_str number = call->host->format(call, "%llu", (unsigned long long)before);
+    if (ng_has_arg(call, "from")) {
+        return history_at(call, &diffed->target, "from", number, &diffed->from);
+    }
+    struct ng_as_of found = {.size = sizeof(found)};
+    int rc = call->host->revision_at(call, &diffed->target.key, "from", number, &found);
+    if (rc == NG_OK && found.kept) {
+        rc = history_revision(call, &diffed->target, before, &diffed->from);
+    } else if (rc == NG_OK) {
+        rc = history_at(call, &diffed->target, "from", number, &diffed->from);
+    }
+    if (rc == NG_OK && diffed->from.doc->deleted) {
+        diffed->from.doc = NULL; /* made anew */
+    }
+    return rc;
+}
+
+int history_diff_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct diffed diffed = {.call = call};
+    (void)self;
+    (void)args;
+    int rc = history_target(call, &diffed.target);
+    if (rc == NG_OK) {
+        rc = history_at(call, &diffed.target, "to", ng_str_of("now"), &diffed.to);
+    }
+    if (rc == NG_OK) {
+        rc = diff_from(&diffed);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str old = diffed.from.doc != NULL ? diffed.from.doc->text : ng_str_of("");
+    return diff_texts(&diffed, old, diffed.to.doc->text);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* history_log.c - history_log: the changes of all documents, newest first. */
+#include <string.h>
+
+#include "core/base/str.h"
+#include "history.h"
+
+/* Bytes of a row in the answer without its texts, and of what follows the rows. */
+#define LOG_ROW_MAX ((size_t)400)
+#define LOG_END_MAX ((size_t)100)
+
+struct log_list {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    uint64_t limit;
+    uint64_t shown;
+    uint64_t next; /* where the next page goes on, if this one ended early; 0: it did not */
+    int rc;
+};
+
+static size_t row_bytes(const struct ng_event *event, struct ng_str summary)
+{
+    const struct ng_key *key = &event->key;
+    size_t texts = key->space.len + key->collection.len + key->id.len + event->agent.len +
+                   event->tool.len + event->action.len + event->origin.run_id.len +
+                   event->origin.request_id.len + event->origin.key_id.len + summary.len;
+    return LOG_ROW_MAX + JSON_GROWTH_MAX * texts;
+}
+
+static void put_revision(struct log_list *list, const struct ng_event *event,
+                         const struct ng_value *data)
+{
+    const struct ng_value *revision = list->call->host->json_get(data, "revision");
+    json_name(list->writer, "revision");
+    if (revision != NULL) {
+        list->call->host->json_copy(list->writer, revision); /* a file's is a text */
+    } else {
+        json_int(list->writer, (int64_t)event->revision);
+    }
+}
+
+static void put_origin(struct log_list *list, const struct ng_origin *origin)
+{
+    struct ng_writer *writer = list->writer;
+    if (origin->has_lines) {
+        json_member_int(writer, "added", (int64_t)origin->lines_added);
+        json_member_int(writer, "removed", (int64_t)origin->lines_removed);
+    }
+    if (origin->request_id.len > 0) {
+        json_member_string(writer, "request_id", origin->request_id);
+    }
+    if (origin->key_id.len > 0 && list->call->caller->role == NG_ROLE_ADMIN) {
+        json_member_string(writer, "key", origin->key_id);
+    }
+}
+
+static void put_change(struct log_list *list, const struct ng_event *event,
+                       const struct ng_value *data, struct ng_str summary, bool kept)
+{
+    struct ng_writer *writer = list->writer;
+    const struct ng_value *undo = list->call->host->json_get(data, "undo");
+    const struct history_made made = {.seq = event->seq,
+                                      .time_ms = event->time_ms,
+                                      .agent = event->agent,
+                                      .run = event->origin.run_id,
+                                      .tool = event->tool};
+    json_object(writer);
+    history_put_made(writer, &made);
+    json_member_string(writer, "action", event->action);
+    json_member_string(writer, "space", event->key.space);
+    history_put_key(writer, &event->key);
+    put_revision(list, event, data);
+    json_member_string(writer, "summary", str_or(summary, ng_str_of("")));
+    json_member_bool(writer, "kept", kept);
+    put_origin(list, &event->origin);
+    if (undo != NULL) {
+        json_name(writer, "undo");
+        list->call->host->json_copy(writer, undo);
+    }
+    json_end(writer);
+}
+
+static int log_take(void *user, const struct ng_event *event)
+{
+    struct log_list *list = user;
+    struct ng_call *call = list->call;
+    const struct ng_value *data = NULL;
+    struct ng_str summary;
+    bool kept = false;
+    if (list->shown == list->limit) {
+        list->next = event->seq;
+        return 1;
+    }
+    if (event->data.len > 0 && call->host->json_parse(call, event->data, &data) != NG_OK) {
+        data = NULL;
+    }
+    list->rc = history_summary(call, event, data, &summary, &kept);
+    if (list->rc != NG_OK) {
+        return 1;
+    }
+    if (list->shown > 0 &&
+        row_bytes(event, summary) + LOG_END_MAX > call->host->answer_room(call)) {
+        list->next = event->seq;
+        return 1;
+    }
+    put_change(list, event, data, summary, kept);
+    if (call->host->answer_room(call) < LOG_END_MAX) {
+        list->rc = ng_fail(call, NG_ETOOLARGE,
+                           "change #%llu alone is longer than an answer (tools.max_answer); go "
+                           "on with `until` \"#%llu\"",
+                           (unsigned long long)event->seq, (unsigned long long)event->seq - 1);
+        return 1;
+    }
+    list->shown++;
+    return 0;
+}
+
+static int log_cursor(struct ng_call *call, struct ng_trail *trail)
+{
+    struct ng_str cursor = ng_arg_text(call, "cursor");
+    uint64_t number = 0;
+    if (cursor.data == NULL) {
+        return NG_OK;
+    }
+    if (!str_number(cursor, INT64_MAX, &number) || number == 0) {
+        return ng_fail(call, NG_EINVAL,
+                       "`cursor` is not of an answer; leave it out to start again");
+    }
+    trail->until = number;
+    return NG_OK;
+}
+
+int history_log_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct ng_trail trail;
+    struct log_list list = {.call = call,
+                            .limit = (uint64_t)ng_arg_int(call, "limit", HISTORY_LOG_LIMIT)};
+    uint64_t next = 0;
+    (void)self;
+    (void)args;
+    int rc = history_filter(call, &trail);
+    if (rc == NG_OK) {
+        rc = log_cursor(call, &trail);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    list.writer = call->host->reply_json(call);
+    json_object(list.writer);
+    json_name(list.writer, "changes");
+    json_array(list.writer);
+    rc = call->host->trail(call, &trail, log_take, &list, &next);
+    if (rc == NG_OK) {
+        rc = list.rc;
+    }
+    next = list.next != 0 ? list.next : next;
+    json_end(list.writer);
+    json_member_bool(list.writer, "has_more", next != 0);
+    if (next != 0) {
+        json_member_string(list.writer, "cursor",
+                           call->host->format(call, "%llu", (unsigned long long)next));
+    }
+    json_end(list.writer);
+    return rc;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* history_put.c - members that several answers have. */
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/base/text/rfc3339.h"
+#include "history.h"
+
+void history_put_time(struct ng_writer *writer, const char *name, int64_t time_ms)
+{
+    char text[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_MS, text);
+    json_member_cstring(writer, name, text);
+}
+
+void history_put_key(struct ng_writer *writer, const struct ng_key *key)
+{
+    json_member_string(writer, "collection", key->collection);
+    json_member_string(writer, "id", key->id);
+}
+
+void history_put_made(struct ng_writer *writer, const struct history_made *made)
+{
+    json_member_int(writer, "seq", (int64_t)made->seq);
+    history_put_time(writer, "time", made->time_ms);
+    if (made->agent.len > 0) {
+        json_member_string(writer, "agent", made->agent);
+    }
+    if (made->run.len > 0) {
+        json_member_string(writer, "run", made->run);
+    }
+    json_member_string(writer, "tool", str_or(made->tool, ng_str_of("")));
+}
+
+bool history_word(const char **inout_words, struct ng_str *ret)
+{
+    const char *at = *inout_words;
+    if (at == NULL) {
+        return false;
+    }
+    at += strspn(at, " ");
+    *ret = str_make(at, strcspn(at, " "));
+    *inout_words = at + ret->len;
+    return ret->len > 0;
+}
+
+const struct ng_value *history_member(struct ng_call *call, const struct ng_value *body,
+                                      struct ng_str path, struct ng_str *ret_name)
+{
+    const struct ng_value *value = body;
+    *ret_name = path;
+    while (path.len > 0) {
+        const char *dot = memchr(path.data, '.', path.len);
+        size_t len = dot != NULL ? (size_t)(dot - path.data) : path.len;
+        char name[NG_COLLECTION_MAX + 1];
+        if (len > NG_COLLECTION_MAX) {
+            return NULL;
+        }
+        memcpy(name, path.data, len);
+        name[len] = '\0';
+        *ret_name = str_make(path.data, len);
+        value = call->host->json_get(value, name);
+        len += dot != NULL;
+        path = str_make(path.data + len, path.len - len);
+    }
+    return value;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* history_read.c - history_read: a document as of a point. */
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "history.h"
+
+/* Bytes of an answer behind the content. */
+#define READ_END_MAX ((size_t)200)
+
+static void put_members(struct ng_call *call, struct ng_writer *writer,
+                        const struct history_target *target, const struct ng_doc *doc)
+{
+    const char *words = target->collection->members;
+    struct ng_str path;
+    if (words == NULL) {
+        return;
+    }
+    json_name(writer, "members");
+    json_object(writer);
+    while (history_word(&words, &path)) {
+        struct ng_str name;
+        const struct ng_value *value = history_member(call, doc->body, path, &name);
+        if (value != NULL) {
+            json_name_str(writer, name);
+            call->host->json_copy(writer, value);
+        }
+    }
+    json_end(writer);
+}
+
+static int put_text(struct ng_call *call, struct ng_writer *writer, struct ng_str text,
+                    size_t room)
+{
+    struct history_part part;
+    int rc = history_part(call, text, room, &part);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    json_member_string(writer, "content", part.text);
+    json_member_int(writer, "total_lines", (int64_t)part.lines);
+    if (part.next_line != 0) {
+        json_member_int(writer, "next_line", (int64_t)part.next_line);
+    }
+    return NG_OK;
+}
+
+static int read_answer(struct ng_call *call, const struct history_target *target,
+                       const struct history_version *version)
+{
+    struct ng_writer *writer = call->host->reply_json(call);
+    const struct ng_doc *doc = version->doc;
+    json_object(writer);
+    history_put_key(writer, &target->key);
+    json_member_int(writer, "revision", (int64_t)version->revision);
+    history_put_made(writer, &version->made);
+    json_member_string(writer, "action", version->made.action);
+    put_members(call, writer, target, doc);
+    size_t room = call->host->answer_room(call);
+    room -= size_min(room, READ_END_MAX);
+    int rc = put_text(call, writer, doc->text, room);
+    json_end(writer);
+    return rc;
+}
+
+int history_read_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct history_target target;
+    struct history_version version;
+    (void)self;
+    (void)args;
+    if (!ng_has_arg(call, "id")) {
+        return history_documents(call);
+    }
+    int rc = history_target(call, &target);
+    if (rc == NG_OK) {
+        rc = history_at(call, &target, "at", ng_str_of("now"), &version);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    (void)call->host->revision_number(call, version.revision);
+    return read_answer(call, &target, &version);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* history_summary.c - a change in one line: the first line that it put in, else how many it
+ * removed. */
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "core/base/utf8.h"
+#include "history.h"
+
+/* Bytes of a text that is summed up. */
+#define SUMMARY_TEXT_MAX ((size_t)256 << 20)
+/* Characters of a summary. */
+#define SUMMARY_CHARS ((size_t)100)
+
+/* The first line of the text that is not blank, of those from the byte `from` on that begin
+ * before `to`. Absent: there is none. */
+static struct ng_str first_line(struct ng_str text, size_t from, size_t to)
+{
+    while (from < to) {
+        const char *feed = memchr(text.data + from, '\n', text.len - from);
+        size_t end = feed != NULL ? (size_t)(feed - text.data) : text.len;
+        struct ng_str line = str_trim(str_make(text.data + from, end - from));
+        if (line.len > 0 && line.data[line.len - 1] == '\r') {
+            line.len--;
+        }
+        if (line.len > 0) {
+            return line;
+        }
+        from = end + 1;
+    }
+    return str_make(NULL, 0);
+}
+
+static bool line_ends_at(struct ng_str text, size_t at)
+{
+    return at == text.len || text.data[at] == '\n';
+}
+
+static bool line_begins_at(struct ng_str text, size_t at)
+{
+    return at == 0 || text.data[at - 1] == '\n';
+}
+
+/* The beginning of the first line that is not the same in both texts, which have so many first
+ * bytes in common. */
+static size_t line_that_differs(struct ng_str old, struct ng_str new, size_t same)
+{
+    if (line_ends_at(old, same) && line_ends_at(new, same)) {
+        return same + 1;
+    }
+    while (!line_begins_at(new, same)) {
+        same--;
+    }
+    return same;
+}
+
+/* The first line of what the new text has in place of the old one's. */
+static struct ng_str line_put_in(struct ng_str old, struct ng_str new)
+{
+    size_t least = size_min(old.len, new.len);
+    size_t same = 0;
+    while (same < least && old.data[same] == new.data[same]) {
+        same++;
+    }
+    size_t from = line_that_differs(old, new, same);
+    size_t most = least - size_min(from, least);
+    size_t end = 0;
+    while (end < most && old.data[old.len - 1 - end] == new.data[new.len - 1 - end]) {
+        end++;
+    }
+    while (end > 0 &&
+           !(line_begins_at(old, old.len - end) && line_begins_at(new, new.len - end))) {
+        end--;
+    }
+    return first_line(new, from, new.len - end);
+}
+
+static struct ng_str shortened(struct ng_call *call, struct ng_str line)
+{
+    size_t len = 0;
+    for (size_t chars = 0; chars < SUMMARY_CHARS && len < line.len; chars++) {
+        len++;
+        while (len < line.len && !utf8_is_start(line.data[len])) {
+            len++;
+        }
+    }
+    return call->host->format(call, "%.*s", (int)len, line.data);
+}
+
+/* What the plugin of another collection says of the change. */
+static struct ng_str said(struct ng_call *call, const struct ng_value *data)
+{
+    struct ng_str text = call->host->json_text(call->host->json_get(data, "summary"));
+    if (text.len == 0) {
+        text = call->host->json_text(call->host->json_get(data, "title"));
+    }
+    return shortened(call, first_line(text, 0, text.len));
+}
+
+/* The texts of a revision and of the one before it. */
+struct texts {
+    uint64_t revision;
+    struct buf new;
+    struct ng_str line; /* that was put in; in `call` memory */
+    struct ng_call *call;
+    uint64_t lines_before; /* of the text before */
+    bool has_new, has_old;
+};
+
+static void compare_texts(struct texts *texts, struct ng_str old)
+{
+    struct ng_str line = line_put_in(old, buf_str(&texts->new));
+    texts->has_old = true;
+    texts->lines_before = history_count_lines(old);
+    if (line.len > 0) {
+        texts->line = shortened(texts->call, line);
+    }
+}
+
+/* The revision, then the one before it. */
+static int take_text(void *user, const struct ng_doc *row)
+{
+    struct texts *texts = user;
+    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    if (row->revision == texts->revision) {
+        texts->has_new = buf_add_str(&texts->new, text) == NG_OK;
+        return !texts->has_new;
+    }
+    compare_texts(texts, text);
+    return 1;
+}
+
+static int read_texts(struct texts *texts, const struct ng_key *key)
+{
+    const struct ng_range range = {.size = sizeof(range),
+                                   .from = texts->revision - (texts->revision > 1),
+                                   .to = texts->revision,
+                                   .limit = 2,
+                                   .with_body = true};
+    int rc = texts->call->host->history(texts->call, key, &range, take_text, texts);
+    if (rc == NG_OK && texts->has_new && texts->revision == 1) {
+        compare_texts(texts, ng_str_of(""));
+    }
+    return rc == NG_ENOTFOUND ? NG_OK : rc; /* forgotten since */
+}
+
+static struct ng_str removed_lines(const struct texts *texts, const struct ng_event *event)
+{
+    uint64_t lines = texts->lines_before;
+    if (event->origin.has_lines) {
+        lines = event->origin.lines_removed;
+    }
+    return texts->call->host->format(texts->call, "removed %llu %s", (unsigned long long)lines,
+                                     lines == 1 ? "line" : "lines");
+}
+
+int history_summary(struct ng_call *call, const struct ng_event *event,
+                    const struct ng_value *data, struct ng_str *ret, bool *ret_kept)
+{
+    const struct ng_collection *collection =
+        call->host->collection(call, event->key.collection);
+    struct texts texts = {.call = call, .revision = event->revision};
+    *ret_kept = false;
+    *ret = said(call, data);
+    if (collection == NULL || (collection->flags & NG_COLLECTION_CONTENT) == 0) {
+        return NG_OK;
+    }
+    buf_init(&texts.new, SUMMARY_TEXT_MAX);
+    int rc = read_texts(&texts, &event->key);
+    if (rc == NG_OK && texts.new.rc != NG_OK) {
+        rc = history_no_memory(call);
+    }
+    *ret_kept = texts.has_new;
+    if (texts.line.len > 0) {
+        *ret = texts.line;
+    } else if (texts.has_old && event->origin.lines_removed > event->origin.lines_added) {
+        *ret = removed_lines(&texts, event);
+    }
+    buf_done(&texts.new);
+    return rc;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* history_target.c - the document that a call names, and its revision at a point. */
+#include <string.h>
+
+#include "core/base/str.h"
+#include "core/base/utf8.h"
+#include "history.h"
+
+int history_no_memory(struct ng_call *call)
+{
+    return ng_fail(call, NG_EINTERNAL, "out of memory for a history");
+}
+
+int history_shelf(struct ng_call *call, struct history_target *ret)
+{
+    struct ng_str name = str_or(ng_arg_text(call, "collection"), ng_str_of("notebooks"));
+    *ret = (struct history_target){.key.collection = name};
+    ret->collection = call->host->collection(call, name);
+    if (ret->collection == NULL || (ret->collection->flags & NG_COLLECTION_CONTENT) == 0) {
+        return ng_fail(call, NG_ENOTFOUND,
+                       "`collection`: none that keeps revisions is called \"%.*s\"",
+                       (int)utf8_cut(name, HISTORY_SHOWN).len, name.data);
+    }
+    int rc = call->host->use_collection(call, name);
+    ret->key.space = call->caller->space;
+    return rc;
+}
+
+int history_target(struct ng_call *call, struct history_target *ret)
+{
+    int rc = history_shelf(call, ret);
+    ret->key.id = ng_arg_text(call, "id");
+    if (rc == NG_OK && ret->key.id.data == NULL) {
+        rc = ng_fail(call, NG_EINVAL, "`id`: the document is not named");
+    }
+    return rc;
+}
+
+/* ---- who made a revision ---- */
+
+static struct ng_str copied(struct ng_call *call, struct ng_str text)
+{
+    char *copy = text.len == 0 ? NULL : ng_alloc(call, text.len);
+    if (copy == NULL) {
+        return str_make(NULL, 0);
+    }
+    memcpy(copy, text.data, text.len);
+    return str_make(copy, text.len);
+}
+
+struct made_row {
+    struct ng_call *call;
+    struct history_made *made;
+};
+
+static int take_made(void *user, const struct ng_doc *row)
+{
+    struct made_row *taken = user;
+    *taken->made = (struct history_made){
+        .seq = row->seq,
+        .time_ms = row->updated_ms,
+        .agent = copied(taken->call, row->author),
+        .run = copied(taken->call, row->origin.run_id),
+        .tool = copied(taken->call, row->tool),
+        .action = copied(taken->call, row->action),
+    };
+    return 1;
+}
+
+int history_made_of(struct ng_call *call, const struct history_target *target,
+                    uint64_t revision, struct history_made *ret)
+{
+    struct ng_range range = {
+        .size = sizeof(range), .from = revision, .to = revision, .limit = 1};
+    struct made_row row = {call, ret};
+    return call->host->history(call, &target->key, &range, take_made, &row);
+}
+
+int history_revision(struct ng_call *call, const struct history_target *target,
+                     uint64_t revision, struct history_version *ret)
+{
+    ret->revision = revision;
+    int rc = call->host->get(call, &target->key, revision, &ret->doc);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return history_made_of(call, target, revision, &ret->made);
+}
+
+/* ---- at a point ---- */
+
+static struct ng_str shown(const struct history_target *target)
+{
+    return utf8_cut(target->key.id, HISTORY_SHOWN);
+}
+
+static int not_kept(struct ng_call *call, const struct history_target *target,
+                    const struct ng_as_of *found)
+{
+    struct ng_writer *writer = call->host->details(call);
+    json_object(writer);
+    if (found->before != 0) {
+        json_member_int(writer, "before", (int64_t)found->before);
+    }
+    if (found->after != 0) {
+        json_member_int(writer, "after", (int64_t)found->after);
+    }
+    json_end(writer);
+    struct ng_str id = shown(target);
+    return ng_fail(call, HISTORY_NOT_KEPT,
+                   "revision %llu of %.*s is not kept (history.keep); the nearest that are: "
+                   "%llu before it, %llu after it (0: none)",
+                   (unsigned long long)found->revision, (int)id.len, id.data,
+                   (unsigned long long)found->before, (unsigned long long)found->after);
+}
+
+/* The document was not there: `from` and `to` say when it was. */
+static int not_there(struct ng_call *call, const struct history_target *target,
+                     const char *name, int64_t from_ms, const struct history_made *deleted)
+{
+    struct ng_writer *writer = call->host->details(call);
+    json_object(writer);
+    history_put_time(writer, "from", from_ms);
+    if (deleted != NULL) {
+        history_put_time(writer, "to", deleted->time_ms);
+    }
+    json_end(writer);
+    struct ng_str id = shown(target);
+    return ng_fail(call, NG_ENOTFOUND, "%.*s %s at this point (`%s`)", (int)id.len, id.data,
+                   deleted != NULL ? "was deleted" : "did not exist yet", name);
+}
+
+static int not_created(struct ng_call *call, const struct history_target *target,
+                       const char *name)
+{
+    struct history_made first = {0};
+    struct made_row row = {call, &first};
+    struct ng_range range = {.size = sizeof(range), .from = 1, .limit = 1, .ascending = true};
+    int rc = call->host->history(call, &target->key, &range, take_made, &row);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return not_there(call, target, name, first.time_ms, NULL);
+}
+
+int history_at(struct ng_call *call, const struct history_target *target, const char *name,
+               struct ng_str fallback, struct history_version *ret)
+{
+    struct ng_as_of found = {.size = sizeof(found)};
+    struct ng_str point = str_or(ng_arg_text(call, name), fallback);
+    int rc = call->host->revision_at(call, &target->key, name, point, &found);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    if (found.revision == 0) {
+        return not_created(call, target, name);
+    }
+    if (!found.kept) {
+        return not_kept(call, target, &found);
+    }
+    rc = history_revision(call, target, found.revision, ret);
+    if (rc == NG_OK && ret->doc->deleted) {
+        rc = not_there(call, target, name, ret->doc->created_ms, &ret->made);
+    }
+    return rc;
+}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""The history of all documents: the log, documents as of a point, diffs and blame, of one gateway on sqlite and of two that
+share MongoDB."""
+
+import contextlib
+import itertools
+import random
+
+import pytest
+from conftest import Gateway
+from keys_support import add, bearer
+from servers import Servers
+
+SEED = random.randrange(2**32)
+SPACES = itertools.count(1)
+LINES = itertools.count(1)  # each line that is written is another one
+CHANGES = 80
+PLUGINS = "notebook,agent_notebook,history"
+AGENTS = ("ada", "bob", "eve")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mongo"])
+def gateways(request, tmp_path_factory):
+    """One gateway with a store of its own, or two with one database."""
+    with contextlib.ExitStack() as stack:
+        sets, count = [f"plugins={PLUGINS}"], 1
+        if request.param == "mongo":
+            sets += ["documents=mongo", f"mongo.uri={Servers(stack).mongo().uri}", "mongo.database=notegate_time",
+                     "mongo.timeout=30s"]
+            count = 2
+        made = [Gateway(tmp_path_factory.mktemp("time") / "data", sets) for _ in range(count)]
+        yield made
+        for gateway in made:
+            assert gateway.stop() == 0, gateway.errors
+
+
+class Team:
+    """The agents of a space that nobody else has. Each call goes to the next gateway."""
+
+    def __init__(self, gateways):
+        self.space, self.next = f"time{next(SPACES)}", itertools.cycle(gateways)
+
+    def answer(self, tool, arguments, by="reader", run=""):
+        headers = {"X-Notegate-Agent": by, "X-Notegate-Space": self.space} | ({"X-Notegate-Run": run} if run else {})
+        return next(self.next).call(tool, arguments, headers)
+
+    def write(self, by, run, tool, /, **arguments):
+        answer = self.answer(tool, arguments, by, run)
+        assert answer.status_code == 200, (by, tool, arguments, answer.text)
+        return answer.json()["result"]
+
+    def ok(self, tool, /, **arguments):
+        answer = self.answer(tool, arguments)
+        assert answer.status_code == 200, (tool, arguments, answer.text)
+        return answer.json()["result"]
+
+    def fails(self, status, tool, /, **arguments):
+        answer = self.answer(tool, arguments)
+        assert answer.status_code == status, (tool, arguments, answer.text)
+        return answer.json()
+
+    def log(self, **arguments):
+        """All pages."""
+        changes, cursor = [], {}
+        while True:
+            page = self.ok("history_log", **arguments, **cursor)
+            changes += page["changes"]
+            if not page["has_more"]:
+                return changes
+            cursor = {"cursor": page["cursor"]}
+
+
+@pytest.fixture
+def team(gateways):
+    return Team(gateways)
+
+
+def edited(text, chance):
+    """The text after a change of some of its lines."""
+    lines = text.split("\n")
+    at = chance.randrange(len(lines) + 1)
+    lines[at:at + chance.randrange(3)] = [f"line {next(LINES)} ä" for _ in range(chance.randrange(1, 4))]
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def written(team):
+    """Notebooks that three agents have changed, and what they wrote: (name, revision) to (text, agent, run)."""
+    chance = random.Random(SEED)
+    print(f"seed {SEED}")
+    texts, made, revisions = {}, {}, {}
+    for number in range(CHANGES):
+        name, agent, run = f"book {chance.randrange(4)}", chance.choice(AGENTS), f"run-{chance.randrange(5)}"
+        texts[name] = edited(texts.get(name, ""), chance)
+        team.write(agent, run, "notebook", mode="create", name=name, newStr=texts[name])
+        revisions[name] = revisions.get(name, 0) + 1
+        made[name, revisions[name]] = (texts[name], agent, run)
+    return made
+
+
+def test_log_has_every_change_once(team, written):
+    changes = team.log(limit=7)
+    assert sorted((change["id"], change["revision"]) for change in changes) == sorted(written)
+    assert [change["seq"] for change in changes] == sorted((change["seq"] for change in changes), reverse=True)
+    for change in changes:
+        text, agent, run = written[change["id"], change["revision"]]
+        assert (change["agent"], change["run"], change["tool"], change["space"]) == (agent, run, "notebook", team.space)
+        assert change["kept"] and (change["summary"] in text or change["summary"].startswith("removed "))
+
+
+def test_log_filters(team, written):
+    every = team.log(limit=200)
+    middle = every[len(every) // 2]["seq"]
+    filters = [
+        ({"agent": "ada"}, lambda change: change["agent"] == "ada"),
+        ({"agent": ["ada", "bob"]}, lambda change: change["agent"] != "eve"),
+        ({"run": "run-3"}, lambda change: change["run"] == "run-3"),
+        ({"action": "created"}, lambda change: change["action"] == "created"),
+        ({"tool": "notebook_create"}, lambda change: False),
+        ({"collection": "notebooks"}, lambda change: True),
+        ({"collection": ["pages"]}, lambda change: False),
+        ({"id": "book 1"}, lambda change: change["id"] == "book 1"),
+        ({"id": "book*"}, lambda change: True),
+        ({"id": "book\\*"}, lambda change: False),
+        ({"since": f"#{middle}"}, lambda change: change["seq"] > middle),
+        ({"until": f"#{middle}"}, lambda change: change["seq"] <= middle),
+        ({"agent": "bob", "id": "book 2", "since": f"#{middle}"},
+         lambda change: change["agent"] == "bob" and change["id"] == "book 2" and change["seq"] > middle),
+        ({"until": "1h"}, lambda change: False),
+        ({"since": "1h", "until": "now"}, lambda change: True),
+    ]
+    for arguments, wanted in filters:
+        assert team.log(limit=200, **arguments) == [change for change in every if wanted(change)], arguments
+
+
+def test_every_point_gives_what_was_there(team, written):
+    chance = random.Random(SEED)
+    every = {(change["id"], change["revision"]): change for change in team.log(limit=200)}
+    for (name, revision), (text, agent, run) in written.items():
+        change = every[name, revision]
+        behind = every.get((name, revision + 1))
+        points = [str(revision), f"#{change['seq']}"]
+        if behind:
+            points.append(f"#{chance.randrange(change['seq'], behind['seq'])}")
+        if behind and behind["time"] > change["time"]:
+            points.append(change["time"])
+        for point in points:
+            read = team.ok("history_read", id=name, at=point)
+            assert (read["content"], read["revision"], read["agent"], read["run"]) == (text, revision, agent, run), point
+    first = min(change["seq"] for change in every.values())
+    missing = team.fails(404, "history_read", id="book 0", at=f"#{first - 1}")
+    assert missing["code"] == "NOT_FOUND" and missing["details"]["from"] == every["book 0", 1]["time"]
+
+
+def test_documents_of_a_point(team, written):
+    every = sorted(team.log(limit=200), key=lambda change: change["seq"])
+    for change in every[::7]:
+        there = {one["id"]: one["revision"] for one in every if one["seq"] <= change["seq"]}
+        found = team.ok("history_read", at=f"#{change['seq']}")["documents"]
+        assert {one["id"]: one["revision"] for one in found} == there
+        assert {one["id"]: one["bytes"] for one in found} == {name: len(written[name, there[name]][0].encode()) for name in there}
+
+
+def test_blame_and_diff_follow_the_texts(team, written):
+    for name, last in {name: max(revision for one, revision in written if one == name) for name, _ in written}.items():
+        text = written[name, last][0]
+        answer = team.ok("history_blame", id=name, max_lines=10000)
+        shown = [(line, part["revision"]) for part in answer["lines"] for line in part["text"].split("\n")]
+        assert [line for line, _ in shown] == text.split("\n") and answer["exact"] and answer["total_lines"] == len(shown)
+        for line, revision in shown:
+            assert revision == min(one for one in range(1, last + 1) if line in written[name, one][0].split("\n")), line
+        for revision in range(2, last + 1):
+            diff = team.ok("history_diff", id=name, to=str(revision))
+            lines = diff["diff"].split("\n")[2:]
+            assert sum(line.startswith("+") for line in lines) == diff["added"]
+            assert sum(line.startswith("-") for line in lines) == diff["removed"]
+            assert diff["from"] == revision - 1 and diff["changed"] == []
+
+
+def test_deleted_and_made_again(team):
+    made = team.write("ada", "night", "notebook_create", title="T", collection="pages", content="one\ntwo\n", tags=["a"])["notebook_id"]
+    team.write("bob", "day", "notebook_update", collection="pages", notebook_id=made, title="T2", tags=["a", "b"])
+    team.write("ada", "night", "notebook_delete", collection="pages", notebook_id=made)
+    page = {"collection": "pages", "id": made}
+    assert team.ok("history_read", **page, at="2")["members"]["title"] == "T2"
+    gone = team.fails(404, "history_read", **page)
+    assert gone["code"] == "NOT_FOUND" and gone["details"]["from"] <= gone["details"]["to"]
+    assert team.ok("history_read", collection="pages")["documents"] == []
+    changed = team.ok("history_diff", **page, to="2")
+    assert changed["changed"] == ["title", "tags"] and changed["diff"] == ""
+    assert [change["action"] for change in team.log(**page)] == ["deleted", "updated", "created"]
+    assert team.log(**page)[0]["summary"] == "removed 3 lines"
+
+
+def test_others_see_nothing(gateways, team):
+    """Another space, and a key whose tools are others: neither the changes nor the documents."""
+    team.write("ada", "night", "notebook", mode="create", name="secret", newStr="text")
+    other = Team(gateways)
+    assert other.log() == []
+    assert other.fails(404, "history_read", id="secret")["code"] == "NOT_FOUND"
+
+
+def test_keys(tmp_path):
+    ada = bearer(add(tmp_path / "data", "ada", "--space", "shared", "--space", "~ada"))
+    log = bearer(add(tmp_path / "data", "log", "--space", "shared", "--role", "reader", "--tool", "history_log", "--tool", "history_read",
+                     "--tool", "notebook_read", plugins=PLUGINS))
+    gateway = Gateway(tmp_path / "data", [f"plugins={PLUGINS}"])
+    try:
+        page = gateway.call("notebook_create", {"title": "t", "content": "x", "collection": "pages"}, ada).json()["result"]["notebook_id"]
+        gateway.call("notebook", {"mode": "create", "name": "n", "newStr": "x", "space": "shared"}, ada)
+        gateway.call("notebook", {"mode": "create", "name": "own", "newStr": "x"}, ada)
+        seen = gateway.call("history_log", {}, log).json()["result"]["changes"]
+        assert [change["id"] for change in seen] == [page], "the key has no tool of named notebooks"
+        assert "key" not in seen[0]
+        assert gateway.call("history_read", {"id": "n", "space": "shared"}, log).status_code == 404
+        forbidden = gateway.call("history_log", {"space": "~ada"}, log)
+        assert forbidden.status_code == 403 and "it allows shared" in forbidden.json()["message"]
+        assert gateway.call("history_blame", {"id": "n"}, log).json()["code"] == "FORBIDDEN"
+        assert {change["id"] for change in gateway.call("history_log", {}, ada).json()["result"]["changes"]} == {page, "n", "own"}
+    finally:
+        assert gateway.stop() == 0
