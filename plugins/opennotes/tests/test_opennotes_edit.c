@@ -213,7 +213,7 @@ static void set_nested(void **state)
     };
     char value[1200];
     char members[1400];
-    char wanted[400];
+    char wanted[1400];
     for (size_t i = 0; i < NG_COUNT(refused); i++) {
         nest(value, sizeof(value), refused[i].open, refused[i].depth, refused[i].inner,
              refused[i].close);
