@@ -327,7 +327,7 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
 
 /* Unknown ids that are named, and bytes of each. */
 #define UNKNOWN_SHOWN 10
-#define UNKNOWN_BYTES ((size_t)100)
+#define UNKNOWN_BYTES ((size_t)NB_ID_MAX)
 
 /* Ids that no cell, or several cells have. */
 struct unknown_names {

@@ -239,18 +239,14 @@ static void nested(void **state)
     struct fixture *fixture = *state;
     struct buf text;
     buf_init(&text, 4096);
-    buf_add_c(&text, "{\"title\":\"Deep\",\"data\":{\"a\":");
-    size_t from = text.len;
     for (int i = 0; i < 64; i++) {
         buf_add_char(&text, '[');
     }
     for (int i = 0; i < 64; i++) {
         buf_add_char(&text, ']');
     }
-    char *value = strdup(buf_cstr(&text) + from);
+    char *value = strdup(buf_cstr(&text));
     assert_non_null(value);
-    buf_add_c(&text, "}}");
-    fixture_fails(fixture, CREATE, buf_cstr(&text), "INVALID_PARAMS", "nested too deeply");
     buf_clear(&text);
     buf_printf(&text, "{\"groups\":[{\"globs\":\"**\",\"metadata\":{\"a\":%s}}]}", value);
     fixture_put(fixture, ".opennotes.json", buf_cstr(&text));

@@ -43,6 +43,7 @@ def test_one_slash_at_the_end_changes_nothing(keyed, who):
     document = gateway.client.get("/openapi.json", headers=headers["admin"]).json()
     paths = {path.format(name="notebook", id=number) for path in document["paths"] if "{path}" not in path}
     paths -= {"/", "/v1/events", "/metrics", "/v1/audit", "/v1/audit/checkpoint"}  # those change from one request to the next
+    paths -= {"/openapi.json"}  # its servers are relative to it
     paths -= {path for path in paths if path.startswith("/v1/tools/")} - {"/v1/tools/notebook"}
     assert {"/mcp", "/v1/admin/backup", "/v1/tools/notebook", "/docs/docs.js"} <= paths
     for path in paths:

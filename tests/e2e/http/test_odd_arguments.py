@@ -307,7 +307,7 @@ LONG_CALLS = [("notebook", {"mode": "write", "name": "default", "oldStr": "{long
               ("fileEditor", {"command": "str_replace", "path": "{files}/odd.txt", "old_str": "{long}", "new_str": "x"}),
               ("fileEditor", {"command": "view", "path": "{files}/{long}"}), ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": ["{long}"]}),
               ("fileEditor", {"command": "view", "path": "{long}"}), ("notebook", {"mode": "read", "name": "{long}"}),
-              ("notebook_read", {"notebook_id": "{long}"}), ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": ["{long}"] * 30}),
+              ("notebook_read", {"notebook_id": "{long}"}), ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": ["{long}"] * 12}),
               ("opennotes_get", {"path": "x.md", "notebook": "{long}"}), ("memory_recall", {"query": "x", "since": "{long}"}),
               ("opennotes_search", {"sql": "{long}"}), ("opennotes_views", {"view": "{long}"}), ("notebook_list", {"limit": "{long}"}),
               ("notebook_list", {"x" * 300 + str(number): number for number in range(40)})]
