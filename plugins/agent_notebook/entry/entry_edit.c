@@ -55,7 +55,7 @@ int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
  * that has the fault, too. */
 struct edit_fault {
     struct ng_str present; /* the text of the entry */
-    struct ng_str text;    /* what the edits before this one make of it */
+    struct ng_str text;    /* with the edits before this one */
     struct ng_str old;     /* the text to replace */
     size_t index;
 };

@@ -19,7 +19,7 @@ struct rendered_image {
 #define RENDER_KEPT_MAX 16
 
 struct rendered {
-    struct nb_text text; /* all outputs, separated by blank lines */
+    struct nb_text text;                  /* all outputs, separated by blank lines */
     struct nb_span kept[RENDER_KEPT_MAX]; /* a ring of the last values and errors in it */
     size_t kept_count;
     struct rendered_image images[RENDER_IMAGES_MAX];

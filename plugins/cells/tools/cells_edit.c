@@ -178,7 +178,7 @@ static unsigned long long line_of(struct ng_str text, size_t at)
  * that has the fault, too. */
 struct replace_fault {
     struct ng_str present; /* the source of the cell */
-    struct ng_str text;    /* what the edits before this one make of it */
+    struct ng_str text;    /* with the edits before this one */
     struct ng_str old;     /* the text to replace */
     size_t number;         /* from 1 */
 };
