@@ -147,7 +147,8 @@ static void print_names(struct buf *out, struct gateway *gateway, struct call *c
     close_names(out, count);
 }
 
-int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out)
+int openapi_print(struct gateway *gateway, struct call *call, bool needs_key,
+                  const char *server, struct buf *out)
 {
     const struct tool *const *tools = NULL;
     size_t count = registry_tools(gateway->registry, &tools);
@@ -156,8 +157,9 @@ int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, st
         .agent = !needs_key && (call == NULL || call->key == NULL),
     };
     openapi_put(out, openapi_info);
-    openapi_put(out, ",'servers':[{'url':'.','description':'This gateway.'}],'security':["
-                     "{'key':[]}");
+    openapi_put(out, ",'servers':[{'url':'");
+    openapi_put(out, server);
+    openapi_put(out, "','description':'This gateway.'}],'security':[{'key':[]}");
     openapi_put(out, needs_key ? "]," : ",{}],");
     print_tags(out, tools, count, call);
     openapi_put(out, ",'paths':{");
@@ -189,7 +191,9 @@ int openapi_route(struct http_request *request)
     if (call == NULL) {
         return NG_OK;
     }
-    (void)openapi_print(request->gateway, call, auth_needs_key(request->server->auth),
+    /* Clients resolve it from /openapi.json/ then. */
+    const char *server = request->target.has_slash ? ".." : ".";
+    (void)openapi_print(request->gateway, call, auth_needs_key(request->server->auth), server,
                         &request->reply.body);
     call_unref(call);
     http_reply_etag(request);

@@ -457,6 +457,7 @@ int call_vfail(struct call *call, int code, const char *format, va_list args)
     buf_init(&text, CALL_MEMORY_MAX);
     text.oom = &call->arena.oom;
     int rc = buf_vprintf(&text, format, args);
+    call_cut_echoes(call, &text);
     struct result *staged = &call->staged;
     staged->rc = code;
     staged->message =

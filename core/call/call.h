@@ -370,6 +370,9 @@ int call_count_bytes(struct call *call, size_t bytes);
  * which says what helps, with the count of the bytes between them. In the call's arena, also
  * where the call has used up its memory. Absent: out of memory. */
 struct ng_str call_shorten(struct call *call, struct ng_str text, size_t max);
+/* In a long message: shortens the texts of the arguments, so that what it says of them stays.
+ */
+void call_cut_echoes(const struct call *call, struct buf *message);
 int call_fail(struct call *call, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int call_vfail(struct call *call, int code, const char *format, va_list args)

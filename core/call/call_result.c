@@ -42,6 +42,85 @@ static void result_check_reply(struct call *call)
     }
 }
 
+/* ---- what a caller sent, in a message ---- */
+
+/* Messages up to this many bytes stay as they are. */
+#define ECHO_FROM ((size_t)1000)
+/* Bytes of a text of the arguments in a longer one, and most of such texts. */
+#define ECHO_MAX ((size_t)200)
+#define ECHOES_MAX 16
+
+/* The longest texts of the arguments, longest first. */
+struct echoes {
+    struct ng_str texts[ECHOES_MAX];
+    size_t count;
+};
+
+static void echoes_add(struct echoes *echoes, struct ng_str text)
+{
+    size_t at = echoes->count;
+    if (text.len <= ECHO_MAX) {
+        return;
+    }
+    if (at < ECHOES_MAX) {
+        echoes->count++;
+    } else if (text.len <= echoes->texts[--at].len) {
+        return;
+    }
+    while (at > 0 && echoes->texts[at - 1].len < text.len) {
+        echoes->texts[at] = echoes->texts[at - 1];
+        at--;
+    }
+    echoes->texts[at] = text;
+}
+
+static void echoes_find(struct echoes *echoes, const struct ng_value *value)
+{
+    if (json_is(value, NG_TYPE_STRING)) {
+        echoes_add(echoes, value->text);
+    }
+    for (const struct ng_value *child = json_first(value); child != NULL; child = child->next) {
+        echoes_find(echoes, child);
+    }
+}
+
+/* Shortens each place where the text has the echo. */
+static void echo_cut(struct buf *text, struct ng_str echo)
+{
+    struct buf cut;
+    size_t from = 0;
+    size_t at = str_find(buf_str(text), echo, 0);
+    if (at == SIZE_MAX) {
+        return;
+    }
+    buf_init(&cut, text->max);
+    while (at != SIZE_MAX) {
+        (void)buf_add(&cut, text->data + from, at - from);
+        (void)buf_add_shortened(&cut, echo, ECHO_MAX);
+        from = at + echo.len;
+        at = str_find(buf_str(text), echo, from);
+    }
+    (void)buf_add(&cut, text->data + from, text->len - from);
+    if (cut.rc != NG_OK) {
+        buf_done(&cut);
+        return;
+    }
+    buf_done(text);
+    *text = cut;
+}
+
+void call_cut_echoes(const struct call *call, struct buf *message)
+{
+    struct echoes echoes = {.count = 0};
+    if (message->len <= ECHO_FROM || message->rc != NG_OK) {
+        return;
+    }
+    echoes_find(&echoes, call->pub.args);
+    for (size_t i = 0; i < echoes.count; i++) {
+        echo_cut(message, echoes.texts[i]);
+    }
+}
+
 /* Long texts in the details of an error are cut like those in its message. */
 static void shorten_texts(struct call *call, struct ng_value *value)
 {

@@ -2,8 +2,6 @@
 /* point.c - reads a point of the history. */
 #include "point.h"
 
-#include <time.h>
-
 #include "core/base/str.h"
 #include "core/base/text/rfc3339.h"
 #include "core/config/config.h"
@@ -25,28 +23,13 @@ static bool point_number(struct ng_str text, uint64_t *ret)
     return text.len > 0;
 }
 
-/* A time without an offset is one of the zone of the process. */
-static int64_t point_local_ms(const struct rfc3339 *time)
-{
-    struct tm tm = {
-        .tm_year = time->year - 1900,
-        .tm_mon = time->month - 1,
-        .tm_mday = time->day,
-        .tm_hour = time->hour,
-        .tm_min = time->minute,
-        .tm_sec = time->second,
-        .tm_isdst = -1,
-    };
-    return (int64_t)mktime(&tm) * 1000 + time->ms;
-}
-
 static bool point_time(struct ng_str text, int64_t *ret_ms)
 {
     struct rfc3339 time;
     if (!rfc3339_read(text, &time)) {
         return false;
     }
-    *ret_ms = time.has_offset ? rfc3339_ms(&time) : point_local_ms(&time);
+    *ret_ms = rfc3339_local_ms(&time);
     return true;
 }
 

@@ -200,8 +200,13 @@ int host_fail(struct ng_call *pub, int code, const char *format, ...)
 int host_fail_text(struct ng_call *pub, int code, struct ng_str message)
 {
     struct call *call = call_of(pub);
+    struct buf text;
     call_fail(call, code, "%s", "");
-    call->staged.message = call_shorten(call, message, CALL_MESSAGE_MAX);
+    buf_init(&text, message.len);
+    (void)buf_add_str(&text, message);
+    call_cut_echoes(call, &text);
+    call->staged.message = call_shorten(call, buf_str_or(&text, message), CALL_MESSAGE_MAX);
+    buf_done(&text);
     if (call->staged.message.data == NULL) {
         call->staged.message = ng_str_of("out of memory while a failure was described");
     }

@@ -284,13 +284,13 @@ static int merge_lines(struct merge_work *work)
     return rc;
 }
 
-int merge3_texts(struct ng_str base, struct ng_str present, struct ng_str before,
-                 struct merge3 *ret)
+int merge3_texts_within(struct ng_str base, struct ng_str present, struct ng_str before,
+                        int64_t *inout_steps, struct merge3 *ret)
 {
     struct merge_work work = {
         .ret = ret,
         .texts = {base, present, before},
-        .steps = MERGE3_STEPS_MAX,
+        .steps = *inout_steps,
         .line = 1,
     };
     *ret = (struct merge3){0};
@@ -307,7 +307,16 @@ int merge3_texts(struct ng_str base, struct ng_str present, struct ng_str before
         return NG_ETOOLARGE;
     }
     buf_init(&ret->text, present.len + before.len + 2);
-    return merge_lines(&work);
+    int rc = merge_lines(&work);
+    *inout_steps = work.steps;
+    return rc;
+}
+
+int merge3_texts(struct ng_str base, struct ng_str present, struct ng_str before,
+                 struct merge3 *ret)
+{
+    int64_t steps = MERGE3_STEPS_MAX;
+    return merge3_texts_within(base, present, before, &steps, ret);
 }
 
 void merge3_done(struct merge3 *merge)

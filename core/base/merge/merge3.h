@@ -57,6 +57,9 @@ struct merge3 {
  */
 int merge3_texts(struct ng_str base, struct ng_str present, struct ng_str before,
                  struct merge3 *ret);
+/* The same with the steps that are left to the caller, for several merges together. */
+int merge3_texts_within(struct ng_str base, struct ng_str present, struct ng_str before,
+                        int64_t *inout_steps, struct merge3 *ret);
 void merge3_done(struct merge3 *merge);
 
 /* A value as a whole; {NULL, 0}, absent, is a value of its own. */

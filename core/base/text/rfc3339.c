@@ -197,6 +197,23 @@ int64_t rfc3339_ms(const struct rfc3339 *time)
     return (minutes * 60 + time->second) * 1000 + time->ms;
 }
 
+int64_t rfc3339_local_ms(const struct rfc3339 *time)
+{
+    struct tm parts = {
+        .tm_year = time->year - 1900,
+        .tm_mon = time->month - 1,
+        .tm_mday = time->day,
+        .tm_hour = time->hour,
+        .tm_min = time->minute,
+        .tm_sec = time->second,
+        .tm_isdst = -1,
+    };
+    if (time->has_offset) {
+        return rfc3339_ms(time);
+    }
+    return (int64_t)mktime(&parts) * 1000 + time->ms;
+}
+
 bool rfc3339_is_day(struct ng_str text)
 {
     struct rfc3339 time;

@@ -35,8 +35,11 @@ struct rfc3339 {
 
 /* Reads all of `text`. false: it is neither a day nor a time, or a day that does not exist. */
 bool rfc3339_read(struct ng_str text, struct rfc3339 *ret);
-/* The Unix time; without an offset it is one of UTC. */
+/* The Unix time; without an offset it is one of UTC. For texts that programs have written. */
 int64_t rfc3339_ms(const struct rfc3339 *time);
+/* The same; without an offset it is one of the zone of the process, which is the gateway's. For
+ * days and times that a caller gives. */
+int64_t rfc3339_local_ms(const struct rfc3339 *time);
 /* YYYY-MM-DD, and a day that exists? */
 bool rfc3339_is_day(struct ng_str text);
 /* Days from 1970-01-01 to a day. */

@@ -375,15 +375,13 @@ struct ng_host {
      * "2h" or "7d" ago, "now", and where a document is meant one of its revisions, "7". Errors
      * name `name`, the argument that the point comes from. All block. */
 
-    /* The declaration of a collection; NULL: there is none that the caller may see. Lives as
-     * long as the host table. Does not block. */
+    /* The declaration of a collection; NULL: none that the caller may see. Does not block. */
     const struct ng_collection *(*collection)(struct ng_call *call, struct ng_str name);
     /* The call is about documents of this collection: if it names no space, caller->space
      * becomes that which the tools of the collection's plugin would take. NG_EFORBIDDEN: the
      * caller may not use it. Does not block. */
     int (*use_collection)(struct ng_call *call, struct ng_str collection);
-    /* The number of the last change that is not after the point; 0: none. NG_EINVAL: it is no
-     * point. */
+    /* The number of the last change up to the point; 0: none. NG_EINVAL: it is no point. */
     int (*point_seq)(struct ng_call *call, const char *name, struct ng_str point,
                      uint64_t *ret_seq);
     /* The revision of a document at a point. NG_EINVAL: it is no point. NG_ENOTFOUND: there is

@@ -99,8 +99,8 @@ int entry_find_to_change(struct ng_call *call, struct ng_key *ret);
 
 /* "2026-02-16T10:30:00.000Z" in call memory. */
 struct ng_str entry_time(struct ng_call *call, int64_t ms);
-/* Reads a date, or a time with or without fraction and offset (else UTC). False: it is
- * neither. */
+/* Reads a date, or a time with or without fraction and offset (else of the gateway's zone).
+ * False: it is neither. */
 bool entry_time_read(struct ng_str text, int64_t *ret_ms);
 
 /* ---- entry_draft.c: the next state ---- */

@@ -3,6 +3,7 @@
  * on a copy. */
 #include "entry_edit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -50,15 +51,38 @@ int entry_edit_kind(struct ng_call *call, enum entry_edit_kind *ret)
 
 /* ---- edits that do not apply ---- */
 
+/* An edit that fails. Nothing is changed then: its lines are those of the present text, where
+ * that has the fault, too. */
+struct edit_fault {
+    struct ng_str present; /* the text of the entry */
+    struct ng_str text;    /* with the edits before this one */
+    struct ng_str old;     /* the text to replace */
+    size_t index;
+};
+
+#define EDIT_AFTER_SIZE 40
+
+/* " after edit 3" for lines of the text that three edits make; "" for those of the present. */
+static void edit_after(size_t after, char out[EDIT_AFTER_SIZE])
+{
+    out[0] = '\0';
+    if (after > 0) {
+        (void)snprintf(out, EDIT_AFTER_SIZE, " after edit %zu", after);
+    }
+}
+
 static struct ng_writer *edit_details(struct ng_call *call, const struct entry_draft *draft,
-                                      size_t index, struct ng_str old)
+                                      const struct edit_fault *fault, size_t after)
 {
     struct ng_writer *writer = call->host->details(call);
     call->host->json_object(writer);
     entry_put(call, writer, "notebook_id", draft->key.id);
     entry_put_int(call, writer, "current_version", draft->version - 1);
-    entry_put_int(call, writer, "edit", index);
-    entry_put(call, writer, "old_str", entry_quoted(old));
+    entry_put_int(call, writer, "edit", fault->index);
+    entry_put(call, writer, "old_str", entry_quoted(fault->old));
+    if (after > 0) {
+        entry_put_int(call, writer, "after_edit", after);
+    }
     call->host->json_name(writer, "lines");
     call->host->json_array(writer);
     return writer;
@@ -97,56 +121,98 @@ static struct ng_str edit_first_line(struct ng_str text)
     return entry_trim(line);
 }
 
-/* Lists the lines that contain the first line of the text that was not found. */
-static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
-                         struct ng_str text, size_t index, struct ng_str old)
+/* `found`: the place of the first line in `seen`; SIZE_MAX: it has none. */
+static void edit_hint_no_match(struct ng_call *call, const struct edit_fault *fault,
+                               struct ng_str seen, size_t found, const char *after)
 {
-    struct ng_str line = edit_first_line(old);
-    struct ng_str shown = entry_quoted(old);
-    size_t found = str_find(text, line, 0);
     char note[TEXT_NEAR_NOTE_SIZE];
-    (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_NO_MATCH,
-                  "edit %zu: the text to replace is not in the entry: '%.*s%s'; nothing was "
-                  "changed",
-                  index + 1, (int)shown.len, shown.data, shown.len < old.len ? "..." : "");
-    if (text_near(text, old, "old_str", note)) {
+    size_t at = str_find(fault->present, fault->old, 0);
+    if (at != SIZE_MAX) {
+        call->host->hint(call,
+                         "Line %llu has it, but an edit before this one changes that: edits "
+                         "apply one after the other.",
+                         (unsigned long long)entry_line_of(fault->present, at));
+    } else if (text_near(fault->present, fault->old, "old_str", note)) {
         call->host->hint(call, "%s", note);
+    } else if (text_near(fault->text, fault->old, "old_str", note)) {
+        call->host->hint(call, "After edit %zu: %s", fault->index, note);
     } else if (found != SIZE_MAX) {
         call->host->hint(call,
-                         "Line %llu has its first line, the rest differs: read the entry again "
-                         "and copy the text with its spaces and line ends.",
-                         (unsigned long long)entry_line_of(text, found));
+                         "Line %llu%s has its first line, the rest differs: read the entry "
+                         "again and copy the text with its spaces and line ends.",
+                         (unsigned long long)entry_line_of(seen, found), after);
     } else {
         call->host->hint(call, "Read the entry again: another agent may have changed it.");
     }
-    struct ng_writer *writer = edit_details(call, draft, index, old);
+}
+
+/* Lists the lines that contain the first line of the text that was not found. */
+static int edit_no_match(struct ng_call *call, const struct entry_draft *draft,
+                         const struct edit_fault *fault)
+{
+    struct ng_str line = edit_first_line(fault->old);
+    struct ng_str shown = entry_quoted(fault->old);
+    struct ng_str seen = fault->present;
+    size_t found = str_find(seen, line, 0);
+    size_t after = 0;
+    char after_text[EDIT_AFTER_SIZE];
+    (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_NO_MATCH,
+                  "edit %zu: the text to replace is not in the entry: '%.*s%s'; nothing was "
+                  "changed",
+                  fault->index + 1, (int)shown.len, shown.data,
+                  shown.len < fault->old.len ? "..." : "");
+    if (found == SIZE_MAX) {
+        seen = fault->text;
+        found = str_find(seen, line, 0);
+        after = found != SIZE_MAX ? fault->index : 0;
+    }
+    edit_after(after, after_text);
+    edit_hint_no_match(call, fault, seen, found, after_text);
+    struct ng_writer *writer = edit_details(call, draft, fault, after);
     for (int i = 0; found != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
-        edit_put_line(call, writer, text, found);
-        found = str_find(text, line, found + line.len);
+        edit_put_line(call, writer, seen, found);
+        found = str_find(seen, line, found + line.len);
     }
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_NO_MATCH;
 }
 
-static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
-                          struct ng_str text, size_t index, struct ng_str old)
+/* The next place of the text to replace, which may overlap the one before. */
+static size_t edit_next(struct ng_str text, struct ng_str old, size_t at)
 {
+    return at == SIZE_MAX ? SIZE_MAX : str_find(text, old, at + 1);
+}
+
+static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
+                          const struct edit_fault *fault)
+{
+    struct ng_str old = fault->old;
     struct ng_str shown = entry_quoted(old);
-    size_t first = str_find(text, old, 0);
-    size_t second = str_find(text, old, first + 1);
+    struct ng_str seen = fault->present;
+    size_t first = str_find(seen, old, 0);
+    size_t second = edit_next(seen, old, first);
+    size_t after = 0;
+    char after_text[EDIT_AFTER_SIZE];
+    if (second == SIZE_MAX) {
+        seen = fault->text;
+        first = str_find(seen, old, 0);
+        second = edit_next(seen, old, first);
+        after = fault->index;
+    }
+    edit_after(after, after_text);
     (void)ng_fail(call, AGENT_NOTEBOOK_EDIT_AMBIGUOUS,
-                  "edit %zu: the text to replace is there more than once (lines %llu, "
+                  "edit %zu: the text to replace is there more than once%s (lines %llu, "
                   "%llu%s): '%.*s%s'; nothing was changed",
-                  index + 1, (unsigned long long)entry_line_of(text, first),
-                  (unsigned long long)entry_line_of(text, second),
-                  str_find(text, old, second + 1) != SIZE_MAX ? ", ..." : "", (int)shown.len,
+                  fault->index + 1, after_text, (unsigned long long)entry_line_of(seen, first),
+                  (unsigned long long)entry_line_of(seen, second),
+                  edit_next(seen, old, second) != SIZE_MAX ? ", ..." : "", (int)shown.len,
                   shown.data, shown.len < old.len ? "..." : "");
     call->host->hint(call, "Add text around it to old_str until it is there only once.");
-    struct ng_writer *writer = edit_details(call, draft, index, old);
+    struct ng_writer *writer = edit_details(call, draft, fault, after);
     size_t at = first;
     for (int i = 0; at != SIZE_MAX && i < EDIT_LINES_MAX; i++) {
-        edit_put_line(call, writer, text, at);
-        at = str_find(text, old, at + 1);
+        edit_put_line(call, writer, seen, at);
+        at = edit_next(seen, old, at);
     }
     edit_details_end(call, writer);
     return AGENT_NOTEBOOK_EDIT_AMBIGUOUS;
@@ -154,18 +220,21 @@ static int edit_ambiguous(struct ng_call *call, const struct entry_draft *draft,
 
 /* ---- the kinds ---- */
 
-static int edit_one(struct ng_call *call, const struct entry_draft *draft, struct buf *text,
-                    size_t index, const struct ng_value *edit)
+static int edit_one(struct ng_call *call, const struct entry_draft *draft,
+                    struct ng_str present, struct buf *text, size_t index,
+                    const struct ng_value *edit)
 {
     const struct ng_host *host = call->host;
     struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
     struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
-    size_t at = str_find(buf_str(text), old, 0);
+    struct edit_fault fault = {
+        .present = present, .text = buf_str(text), .old = old, .index = index};
+    size_t at = str_find(fault.text, old, 0);
     if (at == SIZE_MAX) {
-        return edit_no_match(call, draft, buf_str(text), index, old);
+        return edit_no_match(call, draft, &fault);
     }
-    if (str_find(buf_str(text), old, at + 1) != SIZE_MAX) {
-        return edit_ambiguous(call, draft, buf_str(text), index, old);
+    if (edit_next(fault.text, old, at) != SIZE_MAX) {
+        return edit_ambiguous(call, draft, &fault);
     }
     if (buf_splice(text, at, old.len, new) == NG_OK) {
         return NG_OK;
@@ -201,7 +270,7 @@ static int edit_many(struct ng_call *call, struct ng_str present, struct entry_d
     }
     for (const struct ng_value *edit = host->json_first(edits); rc == NG_OK && edit != NULL;
          edit = host->json_next(edit)) {
-        rc = edit_one(call, draft, &text, index, edit);
+        rc = edit_one(call, draft, present, &text, index, edit);
         index++;
     }
     if (rc == NG_OK) {

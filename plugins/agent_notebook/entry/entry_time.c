@@ -16,6 +16,6 @@ bool entry_time_read(struct ng_str text, int64_t *ret_ms)
     if (!rfc3339_read(text, &time)) {
         return false;
     }
-    *ret_ms = rfc3339_ms(&time);
+    *ret_ms = rfc3339_local_ms(&time);
     return true;
 }

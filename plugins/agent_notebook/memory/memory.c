@@ -67,7 +67,10 @@ bool memory_time_read(struct ng_str text, int64_t *ret_ms)
     if (!rfc3339_read(text, &time)) {
         return false;
     }
-    *ret_ms = rfc3339_ms(&time);
+    *ret_ms = rfc3339_local_ms(&time);
+    if (*ret_ms < 0 && time.year >= 1970) {
+        *ret_ms = 0; /* 1970-01-01 east of UTC */
+    }
     /* An offset of hours and minutes has a colon between them. */
     bool colon =
         !time.has_offset || text.data[text.len - 1] == 'Z' || text.data[text.len - 3] == ':';

@@ -25,7 +25,8 @@ struct ng_str memory_uuid(struct ng_call *call);
 /* An id that is the same at each attempt of a call with an idempotency key. {NULL, 0}: the call
  * has no key. */
 struct ng_str memory_uuid_once(struct ng_call *call);
-/* A day, or a time with or without seconds and offset (else UTC), from 1970 on. */
+/* A day, or a time with or without seconds and offset (else of the gateway's zone), from 1970
+ * on: what begins before that in UTC is 0. */
 bool memory_time_read(struct ng_str text, int64_t *ret_ms);
 /* "name": text; an absent text is left out. */
 void memory_put(struct ng_call *call, struct ng_writer *writer, const char *name,

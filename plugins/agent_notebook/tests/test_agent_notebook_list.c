@@ -3,7 +3,9 @@
  */
 #include "test_agent_notebook_rig.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static void make_three(void *state)
 {
@@ -58,6 +60,63 @@ static void test_list(void **state)
     assert_string_equal(at(answer.text, "results.2.metadata.tags"), "[\"y\"]");
     assert_string_equal(at(answer.text, "results.2.metadata.word_count"), "3");
     assert_string_equal(at(answer.text, "results.2.summary"), "def drone(): pass");
+    answer_free(&answer);
+}
+
+/* ---- one zone ---- */
+
+#define ZONE_HOURS 14 /* of Pacific/Kiritimati */
+
+static int setup_east(void **state)
+{
+    static const char *const sets[] = {"plugins=agent_notebook", "documents=memory",
+                                       "timezone=Pacific/Kiritimati", NULL};
+    return open_with(state, sets);
+}
+
+static int teardown_east(void **state)
+{
+    (void)setenv("TZ", "UTC", 1);
+    tzset();
+    return teardown(state);
+}
+
+/* `args` with the time of the zone in so many hours, without an offset: as a time in UTC it is
+ * much later. */
+static void expect_since(void *state, const char *tool, const char *args, int hours,
+                         const char *member, const char *want)
+{
+    char whole[256];
+    char text[32];
+    struct tm parts;
+    time_t seconds = time(NULL) + (time_t)3600 * (hours + ZONE_HOURS);
+    assert_non_null(gmtime_r(&seconds, &parts));
+    assert_true(strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts) > 0);
+    (void)snprintf(whole, sizeof(whole), "{%s:\"%s\"}", args, text);
+    struct answer answer = go(state, tool, whole);
+    assert_string_equal(at(answer.text, member), want);
+    answer_free(&answer);
+}
+
+/* Arguments without an offset are of the zone that `timezone` names. */
+static void test_times_are_of_the_zone(void **state)
+{
+    static const char since[] = "\"updated_since\"";
+    static const char searched[] = "\"query\":\"drone\",\"updated_since\"";
+    static const char recalled[] = "\"query\":\"zebra\",\"since\"";
+    (void)make(*state, "pages", "\"title\":\"A\",\"content\":\"drone\"");
+    struct answer answer =
+        go(*state, "memory_log", "{\"content\":\"a zebra\",\"tags\":[\"t\"]}");
+    answer_free(&answer);
+    expect_since(*state, "notebook_list", since, -1, "total", "1");
+    expect_since(*state, "notebook_list", since, 1, "total", "0");
+    expect_since(*state, "notebook_search", searched, -1, "total", "1");
+    expect_since(*state, "notebook_search", searched, 1, "total", "0");
+    expect_since(*state, "memory_recall", recalled, -1, "count", "1");
+    expect_since(*state, "memory_recall", recalled, 1, "count", "0");
+    /* In UTC that day begins in 1969. */
+    answer = go(*state, "memory_recall", "{\"query\":\"zebra\",\"since\":\"1970-01-01\"}");
+    assert_string_equal(at(answer.text, "count"), "1");
     answer_free(&answer);
 }
 
@@ -134,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(test_list),
+        cmocka_unit_test_setup_teardown(test_times_are_of_the_zone, setup_east, teardown_east),
         WITH_SQLITE(test_list_follows_updates),
         WITH_SQLITE(test_search),
         WITH_SQLITE(test_search_excerpt),

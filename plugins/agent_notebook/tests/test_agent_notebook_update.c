@@ -75,6 +75,43 @@ static void test_edits(void **state)
     expect_member(*state, &page, "", "metadata.word_count", "5");
 }
 
+/* Nothing was changed: lines are those of the present text, or it is said after which edit. */
+static void test_edits_lines(void **state)
+{
+    static const struct {
+        const char *old, *code, *said, *line, *after;
+    } rows[] = {
+        {"gamma \\\"x\\\"", "EDIT_NO_MATCH", "Line 3 has \xe2\x80\x9c", "none", "none"},
+        {"more \\\"y\\\"", "EDIT_NO_MATCH", "After edit 1: Line 2 has \xe2\x80\x9c", "none",
+         "none"},
+        {"alpha", "EDIT_NO_MATCH", "Line 1 has it, but an edit before", "1", "none"},
+        {"gamma\\nx", "EDIT_NO_MATCH", "Line 3 has its first line", "3", "none"},
+        {"ALPHA\\nx", "EDIT_NO_MATCH", "Line 1 after edit 1 has its first", "1", "1"},
+        {"beta", "EDIT_AMBIGUOUS", "than once (lines 2, 4):", "2", "none"},
+        {"more", "EDIT_AMBIGUOUS", "than once after edit 1 (lines 2, 3):", "2", "1"},
+    };
+    struct entry page = make(*state, "pages",
+                             "\"title\":\"T\",\"content\":\"alpha\\n\\tbeta\\ngamma "
+                             "\xe2\x80\x9cx\xe2\x80\x9d\\nbeta too\\n\"");
+    for (size_t i = 0; i < NG_COUNT(rows); i++) {
+        char more[256];
+        char said[1024];
+        (void)snprintf(
+            more, sizeof(more),
+            ",\"edits\":[{\"old_str\":\"alpha\",\"new_str\":\"ALPHA\\nmore "
+            "\xe2\x80\x9cy\xe2\x80\x9d\\nmore\"},{\"old_str\":\"%s\",\"new_str\":\"q\"}]",
+            rows[i].old);
+        struct answer answer =
+            fails(*state, "notebook_update", about(&page, more), rows[i].code, 422);
+        (void)snprintf(said, sizeof(said), "%s %s", answer.message, answer.hint);
+        assert_non_null(strstr(said, rows[i].said));
+        assert_string_equal(at(answer.details, "lines.0.line"), rows[i].line);
+        assert_string_equal(at(answer.details, "after_edit"), rows[i].after);
+        answer_free(&answer);
+    }
+    expect_member(*state, &page, "", "metadata.version", "1");
+}
+
 static void test_edits_all_or_none(void **state)
 {
     struct entry page =
@@ -531,6 +568,7 @@ int main(void)
         WITH(test_update_by_another),
         WITH(test_expected_version),
         WITH(test_edits),
+        WITH(test_edits_lines),
         WITH(test_edits_all_or_none),
         WITH(test_one_kind_of_edit),
         WITH(test_append_to_a_section),

@@ -190,6 +190,12 @@ void nb_add_break(struct nb_text *out, const struct nb_style *style, unsigned de
 void nb_format(struct nb_text *out, const struct nb_style *style, struct ng_str json,
                unsigned depth);
 
+/* Depth of values in a file; the top object has depth 0. */
+#define NB_DEPTH_OF_CELLS 1
+#define NB_DEPTH_OF_CELL 2
+#define NB_DEPTH_OF_MEMBER 3
+#define NB_DEPTH_OF_OUTPUT 5 /* members of an output */
+
 /* ---- nb_edit.c: edits ---- */
 
 struct nb_splice {
@@ -205,8 +211,13 @@ struct nb_edit {
     struct nb_text lost; /* takes the text of splices there was no memory for */
 };
 
+/* Replaces a value by JSON in the layout of the file, nested `depth` levels deep. */
+void nb_replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_span value,
+                      struct ng_str json, unsigned depth);
 /* Lines that stay keep their bytes. */
 void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, struct ng_str text);
+/* Appends the bytes that stand between two cells. */
+void nb_add_cell_separator(struct nb_text *out, const struct nb *nb);
 /* Inserts a cell before `index` (cell_count: at the end). id: 1-64 of [a-zA-Z0-9-_], absent if
  * the file has no ids. */
 void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enum nb_type type,
@@ -229,6 +240,18 @@ bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, si
 /* Applies all splices. For tests and small files; a save passes the splices to the draft. */
 void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *edit);
 void nb_edit_done(struct nb_edit *edit);
+
+/* ---- nb_member.c: members of an object that has some ---- */
+
+/* Adds a member whose name (with quotes) it does not have, `depth` levels deep, behind the
+ * value `after` of another one; len 0: before the first. */
+void nb_add_member(struct nb_edit *edit, const struct nb *nb, struct nb_span object,
+                   struct nb_span after, struct ng_str name, struct ng_str json,
+                   unsigned depth);
+/* Removes the i-th member if `gone[i]`; some must remain. After all calls of nb_add_member()
+ * for the object. */
+void nb_remove_members(struct nb_edit *edit, const struct nb *nb, struct nb_span object,
+                       const bool *gone);
 
 struct nb_new_cell {
     enum nb_type type;

@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* nb_edit.c - edits of a notebook as splices of its bytes. */
+#include "nb_edit.h"
 #include "core/base/array.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
-#include "nb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Depth of values in a file; the top object has depth 0. */
-#define DEPTH_CELLS 1
-#define DEPTH_CELL 2
-#define DEPTH_MEMBER 3
-#define DEPTH_OUTPUT 5 /* members of an output */
-
-static size_t end_of(struct nb_span span)
-{
-    return span.at + span.len;
-}
-
-/* Inserts a splice in order; the caller fills its text at once. Out of memory: a text that
- * takes nothing. */
-static struct nb_text *edit_add(struct nb_edit *edit, size_t at, size_t removed)
+struct nb_text *nb_edit_add(struct nb_edit *edit, size_t at, size_t removed)
 {
     if (array_reserve((void **)&edit->splices, &edit->size, edit->count + 1,
                       sizeof(*edit->splices), SIZE_MAX / sizeof(*edit->splices) / 4) != NG_OK) {
@@ -64,12 +51,11 @@ void nb_apply(struct nb_text *out, struct ng_str bytes, const struct nb_edit *ed
     out->failed |= edit->failed;
 }
 
-/* Copies the separator between two neighbours; without neighbours it follows the style. */
-static void add_separator(struct nb_text *out, const struct nb *nb, struct nb_span first,
-                          struct nb_span second, unsigned depth)
+void nb_add_separator(struct nb_text *out, const struct nb *nb, struct nb_span first,
+                      struct nb_span second, unsigned depth)
 {
     if (second.len > 0) {
-        nb_add(out, nb->bytes.data + end_of(first), second.at - end_of(first));
+        nb_add(out, nb->bytes.data + nb_end(first), second.at - nb_end(first));
         return;
     }
     nb_add_word(out, ",");
@@ -144,7 +130,7 @@ static void add_line_separator(struct nb_text *out, const struct nb *nb,
     if (lines->count > 1) {
         second = lines->old[1];
     }
-    add_separator(out, nb, lines->old[0], second, DEPTH_MEMBER + 1);
+    nb_add_separator(out, nb, lines->old[0], second, NB_DEPTH_OF_MEMBER + 1);
 }
 
 /* Appends the new lines as elements of the array. */
@@ -172,25 +158,25 @@ static void splice_lines(struct nb_edit *edit, const struct nb *nb, struct ng_st
     bool comes = lines->end > lines->start;
     if (goes && comes) {
         size_t at = lines->old[lines->head].at;
-        add_lines(edit_add(edit, at, end_of(lines->old[last - 1]) - at), nb, text, lines);
+        add_lines(nb_edit_add(edit, at, nb_end(lines->old[last - 1]) - at), nb, text, lines);
     } else if (goes && lines->head > 0) {
-        size_t at = end_of(lines->old[lines->head - 1]);
-        (void)edit_add(edit, at, end_of(lines->old[last - 1]) - at);
+        size_t at = nb_end(lines->old[lines->head - 1]);
+        (void)nb_edit_add(edit, at, nb_end(lines->old[last - 1]) - at);
     } else if (goes) {
-        (void)edit_add(edit, first.at, lines->old[last].at - first.at);
+        (void)nb_edit_add(edit, first.at, lines->old[last].at - first.at);
     } else if (comes && lines->head > 0) {
-        struct nb_text *out = edit_add(edit, end_of(lines->old[lines->head - 1]), 0);
+        struct nb_text *out = nb_edit_add(edit, nb_end(lines->old[lines->head - 1]), 0);
         add_line_separator(out, nb, lines);
         add_lines(out, nb, text, lines);
     } else if (comes) {
-        struct nb_text *out = edit_add(edit, first.at, 0);
+        struct nb_text *out = nb_edit_add(edit, first.at, 0);
         add_lines(out, nb, text, lines);
         add_line_separator(out, nb, lines);
     }
 }
 
-static void replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_span value,
-                          struct ng_str json, unsigned depth)
+void nb_replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_span value,
+                      struct ng_str json, unsigned depth)
 {
     struct nb_text formatted = {0};
     nb_format(&formatted, &nb->style, json, depth);
@@ -199,7 +185,7 @@ static void replace_value(struct nb_edit *edit, const struct nb *nb, struct nb_s
         nb_text_done(&formatted);
         return;
     }
-    struct nb_text *out = edit_add(edit, value.at, value.len);
+    struct nb_text *out = nb_edit_add(edit, value.at, value.len);
     if (out->failed) {
         nb_text_done(&formatted);
     } else {
@@ -230,7 +216,7 @@ void nb_set_source(struct nb_edit *edit, const struct nb *nb, size_t index, stru
         struct nb_text json = {0};
         nb_encode_text(&json, text, nb->style.ascii, one_string);
         edit->failed |= json.failed;
-        replace_value(edit, nb, source, nb_text_str(&json), DEPTH_MEMBER);
+        nb_replace_value(edit, nb, source, nb_text_str(&json), NB_DEPTH_OF_MEMBER);
         nb_text_done(&json);
     }
     free(lines.old);
@@ -334,13 +320,13 @@ static void add_cell(struct nb_text *out, struct new_cell *cell)
     nb_add_word(out, "}");
 }
 
-static void add_cell_separator(struct nb_text *out, const struct nb *nb)
+void nb_add_cell_separator(struct nb_text *out, const struct nb *nb)
 {
     struct nb_span neighbours[2] = {{0, 0}, {0, 0}};
     for (size_t i = 0; i < 2 && i < nb->cell_count; i++) {
         neighbours[i] = nb->cells[i].whole;
     }
-    add_separator(out, nb, neighbours[0], neighbours[1], DEPTH_CELL);
+    nb_add_separator(out, nb, neighbours[0], neighbours[1], NB_DEPTH_OF_CELL);
 }
 
 void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enum nb_type type,
@@ -352,21 +338,21 @@ void nb_insert_cell(struct nb_edit *edit, const struct nb *nb, size_t index, enu
         nb_add_word(&json, "[");
         add_cell(&json, &cell);
         nb_add_word(&json, "]");
-        replace_value(edit, nb, nb->cells_array, nb_text_str(&json), DEPTH_CELLS);
+        nb_replace_value(edit, nb, nb->cells_array, nb_text_str(&json), NB_DEPTH_OF_CELLS);
     } else {
         bool last = index >= nb->cell_count;
-        size_t at = end_of(nb->cells[nb->cell_count - 1].whole);
+        size_t at = nb_end(nb->cells[nb->cell_count - 1].whole);
         if (!last) {
             at = nb->cells[index].whole.at;
         }
-        struct nb_text *out = edit_add(edit, at, 0);
+        struct nb_text *out = nb_edit_add(edit, at, 0);
         add_cell(&json, &cell);
         if (last) {
-            add_cell_separator(out, nb);
+            nb_add_cell_separator(out, nb);
         }
-        nb_format(out, &nb->style, nb_text_str(&json), DEPTH_CELL);
+        nb_format(out, &nb->style, nb_text_str(&json), NB_DEPTH_OF_CELL);
         if (!last) {
-            add_cell_separator(out, nb);
+            nb_add_cell_separator(out, nb);
         }
     }
     edit->failed |= json.failed;
@@ -380,12 +366,12 @@ static void cut_cells(struct nb_edit *edit, const struct nb *nb, size_t first, s
     size_t at = nb->cells[0].whole.at;
     size_t end;
     if (first > 0) {
-        at = end_of(nb->cells[first - 1].whole);
-        end = end_of(nb->cells[last].whole);
+        at = nb_end(nb->cells[first - 1].whole);
+        end = nb_end(nb->cells[last].whole);
     } else {
         end = nb->cells[last + 1].whole.at;
     }
-    (void)edit_add(edit, at, end - at);
+    (void)nb_edit_add(edit, at, end - at);
 }
 
 void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone)
@@ -396,7 +382,7 @@ void nb_delete_cells(struct nb_edit *edit, const struct nb *nb, const bool *gone
         kept += !gone[i];
     }
     if (kept == 0 && count > 0) {
-        replace_value(edit, nb, nb->cells_array, ng_str_of("[]"), DEPTH_CELLS);
+        nb_replace_value(edit, nb, nb->cells_array, ng_str_of("[]"), NB_DEPTH_OF_CELLS);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -419,17 +405,17 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
         return;
     }
     struct ng_str moved = nb_bytes(nb->bytes, cells[from].whole);
-    size_t target = end_of(cells[to].whole);
+    size_t target = nb_end(cells[to].whole);
     if (to < from) {
         target = cells[to].whole.at;
     }
-    struct nb_text *out = edit_add(edit, target, 0);
+    struct nb_text *out = nb_edit_add(edit, target, 0);
     if (to > from) {
-        add_cell_separator(out, nb);
+        nb_add_cell_separator(out, nb);
     }
     nb_add_str(out, moved);
     if (to < from) {
-        add_cell_separator(out, nb);
+        nb_add_cell_separator(out, nb);
     }
     cut_cells(edit, nb, from, from);
 }
@@ -440,26 +426,21 @@ void nb_move_cell(struct nb_edit *edit, const struct nb *nb, size_t from, size_t
 static void append_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
                           const char *name, struct ng_str json)
 {
+    char quoted[NB_ID_MAX];
     struct nb_walk walk = nb_walk_into(nb->bytes, cell->whole);
     struct nb_span at;
-    struct nb_span value;
     struct nb_span last = {0, 0};
-    while (nb_walk_member(&walk, &at, &value)) {
-        last = value;
+    while (nb_walk_member(&walk, &at, &last)) {
     }
-    struct nb_text *out = edit_add(edit, end_of(last), 0);
-    struct nb_span none = {0, 0};
-    add_separator(out, nb, none, none, DEPTH_MEMBER);
-    nb_addf(out, "\"%s\":", name);
-    nb_add_if(out, nb->style.space_colon, " ");
-    nb_format(out, &nb->style, json, DEPTH_MEMBER);
+    (void)snprintf(quoted, sizeof(quoted), "\"%s\"", name);
+    nb_add_member(edit, nb, cell->whole, last, ng_str_of(quoted), json, NB_DEPTH_OF_MEMBER);
 }
 
 static void set_member(struct nb_edit *edit, const struct nb *nb, const struct nb_cell *cell,
                        const char *name, struct nb_span old, struct ng_str value)
 {
     if (old.len > 0) {
-        replace_value(edit, nb, old, value, DEPTH_MEMBER);
+        nb_replace_value(edit, nb, old, value, NB_DEPTH_OF_MEMBER);
     } else {
         append_member(edit, nb, cell, name, value);
     }
@@ -495,13 +476,13 @@ void nb_replace_outputs(struct nb_edit *edit, const struct nb *nb, size_t index,
         set_member(edit, nb, &nb->cells[index], "outputs", old, outputs);
         return;
     }
-    struct nb_text *out = edit_add(edit, end_of(kept), end_of(last) - end_of(kept));
+    struct nb_text *out = nb_edit_add(edit, nb_end(kept), nb_end(last) - nb_end(kept));
     struct nb_span whole = {0, outputs.len};
     struct nb_span next;
     walk = nb_walk_into(outputs, whole);
     while (nb_walk_element(&walk, &next)) {
-        add_separator(out, nb, first, second, DEPTH_MEMBER + 1);
-        nb_format(out, &nb->style, nb_bytes(outputs, next), DEPTH_MEMBER + 1);
+        nb_add_separator(out, nb, first, second, NB_DEPTH_OF_MEMBER + 1);
+        nb_format(out, &nb->style, nb_bytes(outputs, next), NB_DEPTH_OF_MEMBER + 1);
     }
 }
 
@@ -512,10 +493,10 @@ void nb_clear_outputs(struct nb_edit *edit, const struct nb *nb, size_t index)
         return;
     }
     if (cell->count.len > 0) {
-        replace_value(edit, nb, cell->count, ng_str_of("null"), DEPTH_MEMBER);
+        nb_replace_value(edit, nb, cell->count, ng_str_of("null"), NB_DEPTH_OF_MEMBER);
     }
     if (cell->output_count > 0) {
-        replace_value(edit, nb, cell->outputs, ng_str_of("[]"), DEPTH_MEMBER);
+        nb_replace_value(edit, nb, cell->outputs, ng_str_of("[]"), NB_DEPTH_OF_MEMBER);
     }
 }
 
@@ -534,8 +515,8 @@ bool nb_patch_output(struct nb_edit *edit, const struct nb *nb, size_t index, si
     if (old_data.len == 0 || old_metadata.len == 0) {
         return false;
     }
-    replace_value(edit, nb, old_data, data, DEPTH_OUTPUT);
-    replace_value(edit, nb, old_metadata, metadata, DEPTH_OUTPUT);
+    nb_replace_value(edit, nb, old_data, data, NB_DEPTH_OF_OUTPUT);
+    nb_replace_value(edit, nb, old_metadata, metadata, NB_DEPTH_OF_OUTPUT);
     return true;
 }
 

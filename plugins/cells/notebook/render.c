@@ -30,6 +30,102 @@ void render_cut(struct nb_text *out, struct ng_str text, size_t max)
     nb_add(out, text.data + tail, text.len - tail);
 }
 
+/* ---- cutting of outputs ---- */
+
+/* Of the room: the beginning, the end, one value or error, all of these together. */
+#define CUT_EDGE_PART 4
+#define CUT_KEPT_PART 4
+#define CUT_ALL_KEPT_PART 2
+/* Bytes of a note. */
+#define CUT_NOTE_MAX ((size_t)140)
+
+/* A text that is written in pieces. */
+struct cut {
+    struct nb_text *out;
+    struct ng_str text;
+    size_t characters; /* of the text */
+    size_t at;         /* everything before is written or left out */
+};
+
+/* Goes on at `from`; what lies before is left out with a note. */
+static void cut_skip(struct cut *cut, size_t from)
+{
+    if (from <= cut->at) {
+        return;
+    }
+    struct ng_str gone = {cut->text.data + cut->at, from - cut->at};
+    struct ng_str before = {cut->text.data, cut->at};
+    nb_addf(cut->out,
+            "\n[... %zu of %zu characters left out; getCellOutputs with offset %zu reads on "
+            "...]\n",
+            utf8_count(gone), cut->characters, utf8_count(before));
+    cut->at = from;
+}
+
+static void cut_show(struct cut *cut, size_t from, size_t to)
+{
+    cut_skip(cut, from);
+    if (to > cut->at) {
+        nb_add(cut->out, cut->text.data + cut->at, to - cut->at);
+        cut->at = to;
+    }
+}
+
+/* The boundary of characters at or before a byte. */
+static size_t cut_boundary(struct ng_str text, size_t at)
+{
+    return utf8_cut(text, at).len;
+}
+
+/* A value or an error; of a long one its beginning and its end. */
+static void cut_show_kept(struct cut *cut, struct nb_span kept, size_t most)
+{
+    size_t end = kept.at + kept.len;
+    if (kept.len <= most) {
+        cut_show(cut, kept.at, end);
+        return;
+    }
+    cut_show(cut, kept.at, cut_boundary(cut->text, kept.at + most / 2));
+    cut_show(cut, cut_boundary(cut->text, end - most / 2), end);
+}
+
+void render_cut_outputs(struct nb_text *out, const struct rendered *rendered, size_t max)
+{
+    struct ng_str text = nb_text_str(&rendered->text);
+    size_t edge = max / CUT_EDGE_PART;
+    size_t one = max / CUT_KEPT_PART;
+    size_t room = max / CUT_ALL_KEPT_PART;
+    size_t shown = 0; /* of the last ones */
+    size_t count = size_min(rendered->kept_count, RENDER_KEPT_MAX);
+    if (text.len <= max) {
+        nb_add_str(out, text);
+        return;
+    }
+    struct cut cut = {out, text, utf8_count(text), 0};
+    size_t head = cut_boundary(text, edge);
+    size_t tail = cut_boundary(text, text.len - edge);
+    while (shown < count) {
+        struct nb_span kept =
+            rendered->kept[(rendered->kept_count - 1 - shown) % RENDER_KEPT_MAX];
+        size_t bytes = 0; /* beyond the beginning and the end */
+        if (kept.at < tail && kept.at + kept.len > head) {
+            bytes = size_min(kept.len, one) + CUT_NOTE_MAX;
+        }
+        if (bytes > room) {
+            break;
+        }
+        room -= bytes;
+        shown++;
+    }
+    cut_show(&cut, 0, cut_boundary(text, head + room / 2));
+    while (shown > 0) {
+        cut_show_kept(&cut, rendered->kept[(rendered->kept_count - shown) % RENDER_KEPT_MAX],
+                      one);
+        shown--;
+    }
+    cut_show(&cut, cut_boundary(text, tail - room / 2), text.len);
+}
+
 void render_fence(struct nb_text *out, struct ng_str text)
 {
     size_t longest = 2;
@@ -60,6 +156,15 @@ static void add_piece(struct rendered *rendered, struct ng_str text)
     }
     nb_add_if(&rendered->text, rendered->text.len > 0, "\n\n");
     nb_add_str(&rendered->text, text);
+}
+
+/* A value or an error: what was added since `from`. */
+static void keep_piece(struct rendered *rendered, size_t from)
+{
+    if (rendered->text.len > from) {
+        struct nb_span kept = {from, rendered->text.len - from};
+        rendered->kept[rendered->kept_count++ % RENDER_KEPT_MAX] = kept;
+    }
 }
 
 /* Frees `text`. */
@@ -252,6 +357,7 @@ void render_outputs(struct rendered *rendered, struct ng_str json, struct nb_spa
             continue;
         }
         flush_stream(rendered, &stream);
+        size_t from = rendered->text.len;
         if (nb_is_word(json, type, "error")) {
             render_error(rendered, json, output);
         } else if (nb_is_word(json, type, "display_data") ||
@@ -260,6 +366,7 @@ void render_outputs(struct rendered *rendered, struct ng_str json, struct nb_spa
         } else {
             render_unknown(rendered, json, type);
         }
+        keep_piece(rendered, from);
     }
     flush_stream(rendered, &stream);
     rendered->failed |= rendered->text.failed;

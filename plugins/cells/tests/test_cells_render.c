@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/str.h"
 #include "notebook/render.h"
 
 static void text_is(struct nb_text *text, const char *want)
@@ -105,13 +106,77 @@ static void test_streams_in_a_row(void **state)
           false, "a\n\nE: v\n\nb", 0);
 }
 
+/* Outputs of a cell: so many lines, an error, so many lines; with a value before the error if
+ * there is one. */
+static void render_long(struct rendered *rendered, const char *lines, const char *value,
+                        size_t traceback)
+{
+    struct nb_text json = {0};
+    nb_addf(&json, "[" STREAM("stdout", "\"%s\""), lines);
+    if (value != NULL) {
+        nb_addf(&json,
+                ",{\"output_type\":\"execute_result\",\"metadata\":{},\"execution_count\":1,"
+                "\"data\":{\"text/plain\":\"%s\"}},",
+                value);
+        nb_addf(&json, STREAM("stdout", "\"%s\""), lines);
+    }
+    nb_add_word(&json, ",{\"output_type\":\"error\",\"ename\":\"ValueError\",\"evalue\":"
+                       "\"boom\",\"traceback\":[\"begin\"");
+    for (size_t i = 0; i < traceback; i++) {
+        nb_add_word(&json, ",\"frame\"");
+    }
+    nb_addf(&json, ",\"end\"]}," STREAM("stdout", "\"%s\"") "]", lines);
+    struct nb_span whole = {0, json.len};
+    render_outputs(rendered, nb_text_str(&json), whole, false);
+    nb_text_done(&json);
+}
+
+static void assert_has(const struct nb_text *text, const char *part)
+{
+    if (str_find(nb_text_str(text), ng_str_of(part), 0) == SIZE_MAX) {
+        fail_msg("\"%s\" is left out", part);
+    }
+}
+
+/* What is left out of long outputs are streams: an error or a value between two of them stays,
+ * of a long one its beginning and its end. */
+static void test_cut_outputs(void **state)
+{
+    (void)state;
+    enum { LINES = 20000, MAX = 8192 };
+    static const size_t tracebacks[] = {0, 5000};
+    char *lines = calloc(LINES + 1, 3);
+    assert_non_null(lines);
+    for (size_t i = 0; i < LINES; i++) {
+        memcpy(lines + 3 * i, "a\\n", 3);
+    }
+    for (size_t i = 0; i < NG_COUNT(tracebacks); i++) {
+        struct rendered *rendered = calloc(1, sizeof(*rendered));
+        struct nb_text out = {0};
+        assert_non_null(rendered);
+        render_long(rendered, lines, "42", tracebacks[i]);
+        render_cut_outputs(&out, rendered, MAX);
+        assert_false(out.failed);
+        assert_true(out.len <= MAX + 256);
+        assert_has(&out, "ValueError: boom");
+        assert_has(&out, "\nend");
+        assert_has(&out, "\n42\n");
+        assert_has(&out, "characters left out");
+        assert_memory_equal(out.data, "a\na\n", 4);
+        assert_memory_equal(out.data + out.len - 3, "a\na", 3);
+        nb_text_done(&out);
+        render_done(rendered);
+        free(rendered);
+    }
+    free(lines);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_streams_in_a_row),
+        cmocka_unit_test(test_cut),         cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_outputs),     cmocka_unit_test(test_streams_in_a_row),
+        cmocka_unit_test(test_cut_outputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

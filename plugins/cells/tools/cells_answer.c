@@ -106,7 +106,7 @@ static void add_outputs(const struct cell_snapshot *snapshots, size_t share,
         nb_add_if(&rendered->text, rendered->text.len > 0, "\n\n");
         screen_show(&rendered->text, nb_text_str(&snapshots->page));
     }
-    render_cut(out, nb_text_str(&rendered->text), share);
+    render_cut_outputs(out, rendered, share);
     if (rendered->image_count > 0) {
         nb_add_if(out, rendered->text.len > 0, "\n");
         nb_addf(out, "[%zu image(s)]", rendered->image_count);

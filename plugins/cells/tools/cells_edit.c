@@ -174,57 +174,90 @@ static unsigned long long line_of(struct ng_str text, size_t at)
     return line;
 }
 
-static int fail_no_match(struct ng_call *call, struct ng_str text, size_t number,
-                         struct ng_str old)
+/* An edit that fails. Nothing is changed then: its lines are those of the present source, where
+ * that has the fault, too. */
+struct replace_fault {
+    struct ng_str present; /* the source of the cell */
+    struct ng_str text;    /* with the edits before this one */
+    struct ng_str old;     /* the text to replace */
+    size_t number;         /* from 1 */
+};
+
+static int fail_no_match(struct ng_call *call, const struct replace_fault *fault)
 {
+    struct ng_str old = fault->old;
     struct ng_str shown = utf8_cut(old, REPLACE_SHOWN_MAX);
+    size_t at = str_find(fault->present, old, 0);
     char note[TEXT_NEAR_NOTE_SIZE];
     (void)ng_fail(call, CELLS_ENOMATCH,
                   "Failed to update cell: edit %zu: the text to replace is not in the cell: "
                   "'%.*s%s'; nothing was changed",
-                  number, (int)shown.len, shown.data, text_if(shown.len < old.len, "..."));
-    if (text_near(text, old, "old_str", note)) {
+                  fault->number, (int)shown.len, shown.data,
+                  text_if(shown.len < old.len, "..."));
+    if (at != SIZE_MAX) {
+        call->host->hint(call,
+                         "Line %llu has it, but an edit before this one changes that: edits "
+                         "apply one after the other.",
+                         line_of(fault->present, at));
+    } else if (text_near(fault->present, old, "old_str", note)) {
         call->host->hint(call, "%s", note);
+    } else if (text_near(fault->text, old, "old_str", note)) {
+        call->host->hint(call, "After edit %zu: %s", fault->number - 1, note);
     } else {
         call->host->hint(call, "Read the cell again: it may have been changed.");
     }
     return CELLS_ENOMATCH;
 }
 
-static int fail_several(struct ng_call *call, struct ng_str text, size_t number,
-                        struct ng_str old)
+/* The next place of the text to replace, which may overlap the one before. */
+static size_t replace_next(struct ng_str text, struct ng_str old, size_t at)
 {
+    return at == SIZE_MAX ? SIZE_MAX : str_find(text, old, at + 1);
+}
+
+static int fail_several(struct ng_call *call, const struct replace_fault *fault)
+{
+    struct ng_str old = fault->old;
     struct ng_str shown = utf8_cut(old, REPLACE_SHOWN_MAX);
-    size_t first = str_find(text, old, 0);
-    size_t second = str_find(text, old, first + 1);
+    struct ng_str seen = fault->present;
+    size_t first = str_find(seen, old, 0);
+    size_t second = replace_next(seen, old, first);
+    char after[40] = "";
+    if (second == SIZE_MAX) {
+        seen = fault->text;
+        first = str_find(seen, old, 0);
+        second = replace_next(seen, old, first);
+        (void)snprintf(after, sizeof(after), " after edit %zu", fault->number - 1);
+    }
     (void)ng_fail(
         call, CELLS_ESEVERAL,
-        "Failed to update cell: edit %zu: the text to replace is there more than once "
+        "Failed to update cell: edit %zu: the text to replace is there more than once%s "
         "(lines %llu, %llu%s): '%.*s%s'; nothing was changed",
-        number, line_of(text, first), line_of(text, second),
-        text_if(str_find(text, old, second + 1) != SIZE_MAX, ", ..."), (int)shown.len,
+        fault->number, after, line_of(seen, first), line_of(seen, second),
+        text_if(replace_next(seen, old, second) != SIZE_MAX, ", ..."), (int)shown.len,
         shown.data, text_if(shown.len < old.len, "..."));
     call->host->hint(call, "Add text around it to old_str until it is there only once.");
     return CELLS_ESEVERAL;
 }
 
-/* One after the other; all or none. */
-static int replace_texts(struct ng_call *call, struct buf *text)
+/* One after the other; all or none. `text` begins as the present source. */
+static int replace_texts(struct ng_call *call, struct ng_str present, struct buf *text)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *edit = host->json_first(ng_arg(call, "edits"));
-    for (size_t number = 1; edit != NULL; edit = host->json_next(edit), number++) {
-        struct ng_str old = host->json_text(host->json_get(edit, "old_str"));
+    struct replace_fault fault = {.present = present, .number = 1};
+    for (; edit != NULL; edit = host->json_next(edit), fault.number++) {
         struct ng_str new = host->json_text(host->json_get(edit, "new_str"));
-        struct ng_str present = str_or(buf_str(text), ng_str_of(""));
-        size_t at = str_find(present, old, 0);
+        fault.old = host->json_text(host->json_get(edit, "old_str"));
+        fault.text = str_or(buf_str(text), ng_str_of(""));
+        size_t at = str_find(fault.text, fault.old, 0);
         if (at == SIZE_MAX) {
-            return fail_no_match(call, present, number, old);
+            return fail_no_match(call, &fault);
         }
-        if (str_find(present, old, at + 1) != SIZE_MAX) {
-            return fail_several(call, present, number, old);
+        if (replace_next(fault.text, fault.old, at) != SIZE_MAX) {
+            return fail_several(call, &fault);
         }
-        if (buf_splice(text, at, old.len, new) != NG_OK) {
+        if (buf_splice(text, at, fault.old.len, new) != NG_OK) {
             return cells_no_memory(call);
         }
     }
@@ -242,10 +275,13 @@ static int new_source(struct ng_call *call, const struct nb *nb, size_t index, s
                                   buf_add_str(ret, ng_arg_text(call, "content")) == NG_OK);
     }
     (void)nb_decode_lines(&present, nb->bytes, nb->cells[index].source);
-    int rc = cells_check_memory(call, !present.failed &&
-                                          buf_add_str(ret, nb_text_str(&present)) == NG_OK);
+    struct ng_str source = str_or(nb_text_str(&present), ng_str_of(""));
+    int rc = cells_check_memory(call, !present.failed && buf_add_str(ret, source) == NG_OK);
+    if (rc == NG_OK) {
+        rc = replace_texts(call, source, ret);
+    }
     nb_text_done(&present);
-    return rc == NG_OK ? replace_texts(call, ret) : rc;
+    return rc;
 }
 
 static int update_edit(struct edit_call *edit_call, struct ng_call *call, const struct nb *nb,

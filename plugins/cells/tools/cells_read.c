@@ -170,7 +170,7 @@ static int reply_outputs(struct cells *self, struct ng_call *call, struct ng_str
     if (ng_has_arg(call, "offset")) {
         rc = add_from(call, &out, text, offset, max);
     } else {
-        render_cut(&out, text, max);
+        render_cut_outputs(&out, rendered, max);
     }
     if (rc != NG_OK) {
         nb_text_done(&out);
@@ -255,7 +255,7 @@ static void many_add_cell(struct many_outputs *many, size_t index, size_t share)
         return;
     }
     nb_addf(&many->out, "Outputs for cell %s:\n\n", handle);
-    render_cut(&many->out, text, share);
+    render_cut_outputs(&many->out, many->rendered, share);
     if (text.len == 0) {
         nb_addf(&many->out, "[%zu image(s)]", many->rendered->image_count);
     }

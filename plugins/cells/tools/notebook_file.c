@@ -2,6 +2,7 @@
 /* notebook_file.c - the notebook of a call, and the handles of its cells. */
 #include "cells.h"
 #include "core/base/str.h"
+#include "core/base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -324,9 +325,13 @@ int cells_fail_unknown(struct ng_call *call, const struct nb *nb, struct ng_str 
     return rc;
 }
 
+/* Unknown ids that are named, and bytes of each. */
+#define UNKNOWN_SHOWN 10
+#define UNKNOWN_BYTES ((size_t)NB_ID_MAX)
+
 /* Ids that no cell, or several cells have. */
 struct unknown_names {
-    struct nb_text text;              /* "a, b": unknown ids */
+    struct nb_text text;              /* "a, b": unknown ids, and how many more */
     size_t count;                     /* their number: an empty id has no length */
     const struct ng_value *duplicate; /* the first id of several cells */
 };
@@ -386,10 +391,13 @@ int cells_chosen(struct ng_call *call, const struct nb *nb, size_t **ret, size_t
             if (unknown.duplicate == NULL) {
                 unknown.duplicate = id;
             }
-        } else {
-            nb_add_if(&unknown.text, unknown.count++ > 0, ", ");
-            nb_add_str(&unknown.text, handle);
+        } else if (unknown.count++ < UNKNOWN_SHOWN) {
+            nb_add_if(&unknown.text, unknown.count > 1, ", ");
+            nb_add_str(&unknown.text, utf8_cut(handle, UNKNOWN_BYTES));
         }
+    }
+    if (unknown.count > UNKNOWN_SHOWN) {
+        nb_addf(&unknown.text, " and %zu more", unknown.count - UNKNOWN_SHOWN);
     }
     int rc = NG_OK;
     if (ret_missing != NULL && kept > 0) {

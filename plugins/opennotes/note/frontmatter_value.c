@@ -146,6 +146,25 @@ struct notes_value *notes_value_merge(struct arena *arena, const struct notes_va
     return map;
 }
 
+bool notes_value_is_deep(struct ng_call *call, const struct ng_value *json, unsigned depth)
+{
+    const struct ng_host *host = call->host;
+    enum ng_type type = host->json_type(json);
+    if (type != NG_TYPE_ARRAY && type != NG_TYPE_OBJECT) {
+        return false;
+    }
+    if (depth >= NOTES_FRONTMATTER_DEPTH_MAX) {
+        return true;
+    }
+    for (const struct ng_value *item = host->json_first(json); item != NULL;
+         item = host->json_next(item)) {
+        if (notes_value_is_deep(call, item, depth + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
                                      const struct ng_value *json, unsigned depth)
 {

@@ -141,8 +141,10 @@ struct notes_value *notes_value_merge(struct arena *arena, const struct notes_va
 /* Adds a member, or replaces the one of that key. False: no memory. */
 bool notes_value_put(struct arena *arena, struct notes_value *map, struct ng_str key,
                      const struct notes_value *value);
+/* JSON in `depth` lists and maps: is it nested deeper than NOTES_FRONTMATTER_DEPTH_MAX? */
+bool notes_value_is_deep(struct ng_call *call, const struct ng_value *json, unsigned depth);
 /* A value from the JSON of the caller, which lies `depth` levels deep. NULL: out of memory, or
- * deeper than NOTES_FRONTMATTER_DEPTH_MAX. */
+ * notes_value_is_deep(). */
 struct notes_value *notes_value_from(struct arena *arena, struct ng_call *call,
                                      const struct ng_value *json, unsigned depth);
 

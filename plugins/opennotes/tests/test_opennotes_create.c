@@ -233,6 +233,26 @@ static void layers(void **state)
     fixture_has(fixture, ".opennotes.json", CONFIG);
 }
 
+/* Metadata of a group that is deeper than front matter is read. */
+static void nested(void **state)
+{
+    struct fixture *fixture = *state;
+    struct buf text;
+    buf_init(&text, 4096);
+    buf_add_c(&text, "{\"groups\":[{\"globs\":\"**\",\"metadata\":{\"a\":");
+    for (int i = 0; i < 64; i++) {
+        buf_add_char(&text, '[');
+    }
+    for (int i = 0; i < 64; i++) {
+        buf_add_char(&text, ']');
+    }
+    buf_add_c(&text, "}}]}");
+    fixture_put(fixture, ".opennotes.json", buf_cstr(&text));
+    fixture_fails(fixture, CREATE, "{\"title\":\"Deep\"}", "NOTEBOOK_CONFIG_ERROR",
+                  "nested too deeply");
+    buf_done(&text);
+}
+
 static void exists(void **state)
 {
     struct fixture *fixture = *state;
@@ -366,6 +386,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(below_a_note, setup, teardown),
         cmocka_unit_test_setup_teardown(links_out, setup, teardown),
         cmocka_unit_test_setup_teardown(layers, setup, teardown),
+        cmocka_unit_test_setup_teardown(nested, setup, teardown),
         cmocka_unit_test_setup_teardown(exists, setup, teardown),
         cmocka_unit_test_setup_teardown(at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(daily, setup, teardown),

@@ -175,6 +175,60 @@ static void set_frontmatter(void **state)
     fixture_has(fixture, "n.md", "---\na: [1\n---\n");
 }
 
+#define DEEP_MAX 120
+
+/* `depth` times `open`, then `inner`, then `depth` times `close`. */
+static void nest(char *out, size_t size, const char *open, size_t depth, const char *inner,
+                 const char *close)
+{
+    struct buf text;
+    buf_init(&text, size);
+    for (size_t i = 0; i < depth; i++) {
+        buf_add_c(&text, open);
+    }
+    buf_add_c(&text, inner);
+    for (size_t i = 0; i < depth; i++) {
+        buf_add_c(&text, close);
+    }
+    assert_int_equal(text.rc, NG_OK);
+    (void)snprintf(out, size, "%s", buf_cstr(&text));
+    buf_done(&text);
+}
+
+/* As deep as front matter is read, and one level more. */
+static void set_nested(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *open, *inner, *close;
+        size_t depth;
+        bool as_text;
+    } refused[] = {
+        {"[", "", "]", 64, false},
+        {"[", "1", "]", 64, false},
+        {"[", "1", "]", DEEP_MAX, false},
+        {"{\"b\":", "1", "}", 64, false},
+        {"{\"b\":", "1", "}", DEEP_MAX, false},
+        {"[", "1", "]", 64, true},
+    };
+    char value[1200];
+    char members[1400];
+    char wanted[1400];
+    for (size_t i = 0; i < NG_COUNT(refused); i++) {
+        nest(value, sizeof(value), refused[i].open, refused[i].depth, refused[i].inner,
+             refused[i].close);
+        (void)snprintf(members, sizeof(members),
+                       refused[i].as_text ? SET("\"{\\\"a\\\":%s}\"") : SET("{\"a\":%s}"),
+                       value);
+        refuses(fixture, "T\n", members, "INVALID_PARAMS", "nested too deeply");
+    }
+    nest(value, sizeof(value), "[", 63, "1", "]");
+    (void)snprintf(members, sizeof(members), SET("{\"a\":%s}"), value);
+    nest(value, sizeof(value), "- ", 63, "1", "");
+    (void)snprintf(wanted, sizeof(wanted), "---\na:\n  %s\n---\nT\n", value);
+    makes(fixture, "T\n", members, wanted);
+}
+
 static void arguments(void **state)
 {
     struct fixture *fixture = *state;
@@ -313,6 +367,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(too_deep, edit_setup, edit_teardown),
         cmocka_unit_test_setup_teardown(not_text, edit_setup, edit_teardown),
         cmocka_unit_test_setup_teardown(set_frontmatter, edit_setup, edit_teardown),
+        cmocka_unit_test_setup_teardown(set_nested, edit_setup, edit_teardown),
         cmocka_unit_test_setup_teardown(arguments, edit_setup, edit_teardown),
         cmocka_unit_test_setup_teardown(expected_revision, edit_setup, edit_teardown),
         cmocka_unit_test_setup_teardown(at_once, edit_setup, edit_teardown),

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "note/note.h"
+#include "note/frontmatter_check.h"
 
 /* ---- parsing */
 
@@ -123,7 +123,7 @@ static void limits(void **state)
     buf_init(&yaml, 1 << 24);
     /* Nine aliases of nine aliases of ... */
     buf_add_c(&yaml, "a: &a [x, x, x, x, x, x, x, x, x]\n");
-    for (char c = 'b'; c <= 'j'; c++) {
+    for (int c = 'b'; c <= 'j'; c++) {
         buf_printf(&yaml, "%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", c, c,
                    c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1, c - 1);
     }
@@ -318,12 +318,46 @@ static void set_refused(void **state)
     refuses_set("---\n- a\n---\n", "{b: 2}", "key: value");
 }
 
+/* ---- after a merge */
+
+static void test_merged(void **state)
+{
+#define GOOD "---\na: 1\n---\n"
+#define BROKEN "---\na: [1\n---\n"
+    static const struct {
+        const char *present, *before, *merged;
+        bool good;
+    } rows[] = {
+        {GOOD "x", GOOD "y", GOOD "z", true},
+        {GOOD, GOOD, BROKEN, false},
+        {GOOD, GOOD, "---\na: 1\na: 2\n---\n", false}, /* both sides added it */
+        {GOOD, GOOD, "text", false},
+        {GOOD, "text", "text", true},
+        {"text", GOOD, GOOD, true},
+        {"text", GOOD, BROKEN, false},
+        {"text", "text", BROKEN, false},
+        {"", "", "", true},
+        {BROKEN, GOOD, BROKEN, true},
+        {GOOD, BROKEN, "text", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(rows); i++) {
+        bool good = !rows[i].good;
+        assert_int_equal(notes_frontmatter_check(ng_str_of(rows[i].present),
+                                                 ng_str_of(rows[i].before),
+                                                 ng_str_of(rows[i].merged), &good),
+                         NG_OK);
+        assert_int_equal(good, rows[i].good);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(core_types), cmocka_unit_test(nesting), cmocka_unit_test(faults),
-        cmocka_unit_test(limits),     cmocka_unit_test(places),  cmocka_unit_test(set_scalars),
-        cmocka_unit_test(set_blocks), cmocka_unit_test(set_new), cmocka_unit_test(set_refused),
+        cmocka_unit_test(test_merged), cmocka_unit_test(core_types), cmocka_unit_test(nesting),
+        cmocka_unit_test(faults),      cmocka_unit_test(limits),     cmocka_unit_test(places),
+        cmocka_unit_test(set_scalars), cmocka_unit_test(set_blocks), cmocka_unit_test(set_new),
+        cmocka_unit_test(set_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,17 +56,6 @@ bool notes_time_parse(struct ng_str text, int64_t *ret_ms)
     if (!rfc3339_read(notes_trim(text), &time)) {
         return false;
     }
-    if (time.has_offset) {
-        *ret_ms = rfc3339_ms(&time);
-        return true;
-    }
-    struct tm tm = {.tm_year = time.year - 1900,
-                    .tm_mon = time.month - 1,
-                    .tm_mday = time.day,
-                    .tm_hour = time.hour,
-                    .tm_min = time.minute,
-                    .tm_sec = time.second,
-                    .tm_isdst = -1};
-    *ret_ms = (int64_t)mktime(&tm) * 1000 + time.ms;
+    *ret_ms = rfc3339_local_ms(&time);
     return true;
 }

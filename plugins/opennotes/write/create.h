@@ -58,8 +58,8 @@ void notes_template_fill(struct buf *out, struct ng_str text, const struct notes
 
 /* ---- create_compose.c */
 
-/* The argument `data`, or NULL: not too many fields. The schema does not say it, as model
- * vendors refuse maxProperties. */
+/* The argument `data`, or NULL: not too many fields, and not nested too deeply. The schema does
+ * not say it, as model vendors refuse maxProperties. */
 int notes_data_check(struct ng_call *call, const struct ng_value *data);
 
 struct notes_new_note {

@@ -22,11 +22,17 @@ struct layers {
 int notes_data_check(struct ng_call *call, const struct ng_value *data)
 {
     size_t count = data == NULL ? 0 : call->host->json_count(data);
-    if (count <= NOTES_DATA_MAX) {
-        return NG_OK;
+    if (count > NOTES_DATA_MAX) {
+        return ng_fail(call, NG_EINVAL, "`data` has %zu fields, at most %zu are taken.", count,
+                       NOTES_DATA_MAX);
     }
-    return ng_fail(call, NG_EINVAL, "`data` has %zu fields, at most %zu are taken.", count,
-                   NOTES_DATA_MAX);
+    if (notes_value_is_deep(call, data, 0)) {
+        return ng_fail(call, NG_EINVAL,
+                       "`data`: values are nested too deeply; front matter takes %d levels, "
+                       "`data` itself among them.",
+                       NOTES_FRONTMATTER_DEPTH_MAX);
+    }
+    return NG_OK;
 }
 
 /* ---- groups of .opennotes.json */
@@ -65,6 +71,10 @@ static int read_groups(struct layers *layers)
         }
         const struct ng_value *metadata = host->json_get(group, "metadata");
         if (host->json_type(metadata) == NG_TYPE_OBJECT) {
+            if (notes_value_is_deep(layers->call, metadata, 0)) {
+                return ng_fail(layers->call, NOTES_ECONFIG,
+                               "The `metadata` of a group: values are nested too deeply.");
+            }
             layers->groups =
                 notes_value_merge(layers->arena, layers->groups,
                                   notes_value_from(layers->arena, layers->call, metadata, 0));

@@ -42,6 +42,17 @@ def test_each_occurs_exactly_once(gateway):
     refused(gateway, "updateNotebookCell", {**named, "edits": edits(("aa", "b"))}, "EDIT_AMBIGUOUS")  # also where they overlap
     error = refused(gateway, "updateNotebookCell", {**named, "edits": edits(('print("x")', ""))}, "EDIT_NO_MATCH")
     assert "ine 3" in error["hint"], error
+    # Nothing was changed: lines are those of the present source, or it is said after which edit.
+    first = ("x = 1", "x = 2\nnew = “2”\nnew = 3")
+    for second, code_, hint in ((('print("x")', ""), "EDIT_NO_MATCH", "Line 3 has “"),
+                                (('new = "2"', ""), "EDIT_NO_MATCH", "After edit 1: Line 2 has “"),
+                                (("x = 1", ""), "EDIT_NO_MATCH", "Line 1 has it, but an edit before")):
+        error = refused(gateway, "updateNotebookCell", {**named, "edits": edits(first, second)}, code_)
+        assert hint in error["hint"], error
+    error = refused(gateway, "updateNotebookCell", {**named, "edits": edits(first, ("new", ""))}, "EDIT_AMBIGUOUS")
+    assert "more than once after edit 1 (lines 2, 3)" in error["message"], error
+    error = refused(gateway, "updateNotebookCell", {**named, "edits": edits(("x = 1", "x\ny"), ("a", "b"))}, "EDIT_AMBIGUOUS")
+    assert "more than once (lines 4, 4, ...)" in error["message"], error
     long = refused(gateway, "updateNotebookCell", {**named, "edits": edits(("z" * 5000, ""))}, "EDIT_NO_MATCH")
     assert len(long["message"]) < 500
     for wrong in ({}, {"content": "1", "edits": edits(("x = 1", ""))}, {"edits": []}, {"edits": edits(("", "x"))},

@@ -43,6 +43,7 @@ def test_one_slash_at_the_end_changes_nothing(keyed, who):
     document = gateway.client.get("/openapi.json", headers=headers["admin"]).json()
     paths = {path.format(name="notebook", id=number) for path in document["paths"] if "{path}" not in path}
     paths -= {"/", "/v1/events", "/metrics", "/v1/audit", "/v1/audit/checkpoint"}  # those change from one request to the next
+    paths -= {"/openapi.json"}  # its servers are relative to it
     paths -= {path for path in paths if path.startswith("/v1/tools/")} - {"/v1/tools/notebook"}
     assert {"/mcp", "/v1/admin/backup", "/v1/tools/notebook", "/docs/docs.js"} <= paths
     for path in paths:
@@ -179,10 +180,11 @@ def test_the_page_finds_its_files(base, page):
             assert client.get(urljoin(str(script.url), "../" + one + ("notebook" if one.endswith("/") else ""))).status_code == 200
 
 
-def test_operations_are_relative_to_the_document(base):
+@pytest.mark.parametrize("path", ["/openapi.json", "/openapi.json/"])
+def test_operations_are_relative_to_the_document(base, path):
     with httpx.Client(trust_env=False) as client:
-        document = client.get(base + "/openapi.json").json()
-        server = urljoin(base + "/openapi.json", document["servers"][0]["url"]).rstrip("/")
+        document = client.get(base + path).json()
+        server = urljoin(base + path, document["servers"][0]["url"]).rstrip("/")
         assert server == base and client.get(server + "/v1/tools").status_code == 200
 
 

@@ -306,6 +306,9 @@ ANSWER_BYTES_MAX = {"rest": 2 * ERROR_BYTES_MAX, "mcp": 3 * ERROR_BYTES_MAX}
 LONG_CALLS = [("notebook", {"mode": "write", "name": "default", "oldStr": "{long}", "newStr": "x"}), ("notebook", {"mode": "{long}", "{long}": 1}),
               ("fileEditor", {"command": "str_replace", "path": "{files}/odd.txt", "old_str": "{long}", "new_str": "x"}),
               ("fileEditor", {"command": "view", "path": "{files}/{long}"}), ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": ["{long}"]}),
+              ("fileEditor", {"command": "view", "path": "{long}"}), ("notebook", {"mode": "read", "name": "{long}"}),
+              ("notebook_read", {"notebook_id": "{long}"}), ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": ["{long}"] * 12}),
+              ("opennotes_get", {"path": "x.md", "notebook": "{long}"}), ("memory_recall", {"query": "x", "since": "{long}"}),
               ("opennotes_search", {"sql": "{long}"}), ("opennotes_views", {"view": "{long}"}), ("notebook_list", {"limit": "{long}"}),
               ("notebook_list", {"x" * 300 + str(number): number for number in range(40)})]
 
@@ -326,9 +329,10 @@ def command_line_answer(gateway, tool, arguments):
     return "rest", done.stderr.encode(), done.stderr
 
 
+@pytest.mark.parametrize("filling", ["é b ", "\1", "A"])
 @pytest.mark.parametrize("length", [1000, 30_000])
-def test_whole_errors_are_short(gateway, length):
-    """By every way, with what they have for programs."""
+def test_whole_errors_are_short(gateway, length, filling):
+    """By every way, with what they have for programs. A control character has six bytes in JSON."""
     lay_out(gateway.data_dir / "files")
     session, lines = Session(gateway), Lines(gateway.data_dir)
     lines.initialize()
@@ -347,13 +351,26 @@ def test_whole_errors_are_short(gateway, length):
             "handshake": lambda *given: mcp_answer(session.post(call(*given)).content), "modern": stateless, "relay": relayed}
     for tool, given in LONG_CALLS:
         given = json.dumps(given).replace("{files}", str(gateway.data_dir / "files"))
-        arguments = json.loads(given.replace("{long}", "é b" * (length // 4)))
+        arguments = json.loads(given.replace("{long}", json.dumps(filling * (length // len(filling.encode())))[1:-1]))
         for way, ask in ways.items():
             kind, content, text = ask(tool, arguments)
             assert 0 < len(text.encode()) < ERROR_BYTES_MAX, (way, tool, len(text), text[:200])
             assert len(content) < ANSWER_BYTES_MAX[kind], (way, tool, len(content))
     session.close()
     assert lines.end() == 0
+
+
+@pytest.mark.parametrize(("tool", "arguments", "cause"), [
+    ("fileEditor", {"command": "view", "path": "{long}"}, "is not an absolute path"),
+    ("fileEditor", {"command": "move", "path": "{files}/odd.txt", "destination": "{long}"}, "is not an absolute path"),
+    ("notebook", {"mode": "read", "name": "{long}"}, "not found"),
+    ("getNotebookCells", {"notebook": "odd.ipynb", "cellIds": [f"none{number}" for number in range(500)]}, "none9 and 490 more"),
+])
+@pytest.mark.parametrize("length", [300, 1450, 1500, 3000])
+def test_a_long_text_does_not_hide_the_cause(gateway, tool, arguments, cause, length):
+    lay_out(gateway.data_dir / "files")
+    given = json.dumps(arguments).replace("{files}", str(gateway.data_dir / "files")).replace("{long}", "A" * length)
+    assert cause in gateway.call(tool, json.loads(given)).json()["message"]
 
 
 def test_places_of_a_text_are_counted(gateway):

@@ -23,6 +23,18 @@ def day_of(zone):
     return datetime.datetime.now(zoneinfo.ZoneInfo(zone)).date().isoformat()
 
 
+def times_are_local(gateway, zone):
+    """Times without an offset, an hour ago and in an hour: of the gateway's zone for every tool."""
+    ask(gateway, "notebook_create", collection="pages", title="An entry", content="an entry")
+    for hours, found in ((-1, True), (1, False)):
+        moment = datetime.datetime.now(zoneinfo.ZoneInfo(zone)) + datetime.timedelta(hours=hours)
+        local = moment.strftime("%Y-%m-%dT%H:%M:%S")
+        assert bool(ask(gateway, "notebook_list", updated_since=local)["results"]) is found
+        assert bool(ask(gateway, "notebook_search", query="entry", updated_since=local)["results"]) is found
+        assert bool(ask(gateway, "memory_recall", query="", since=local)["results"]) is found
+        assert bool(ask(gateway, "history_log", since=local, collection="pages")["changes"]) is found
+
+
 @pytest.fixture
 def notes(tmp_path):
     folder = tmp_path / "notes"
@@ -56,6 +68,7 @@ def test_one_zone(tmp_path, notes, monkeypatch, setting, system, zone):
         (row,) = ask(gateway, "opennotes_search", sql="SELECT date('now', 'localtime') AS now, date(modified, 'localtime') AS saved "
                                                       f"FROM read_markdown('{created}')")["results"]
         assert set(row.values()) <= {before, day_of(zone)}, row
+        times_are_local(gateway, zone)
     finally:
         gateway.stop()
 

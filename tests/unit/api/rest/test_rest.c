@@ -173,6 +173,8 @@ static void the_gateway_itself(void **state)
         {"GET /openapi.json", 200, "\"openapi\":\"3.1"},
         {"GET /openapi.json", 200, "\"/v1/tools/notebook\""},
         {"GET /openapi.json", 200, "text/event-stream"},
+        {"GET /openapi.json", 200, "\"servers\":[{\"url\":\".\","},
+        {"GET /openapi.json/", 200, "\"servers\":[{\"url\":\"..\","},
         {"GET /v1/tools\nX-Request-Id: abc-1.2_3", 200, "X-Request-Id: abc-1.2_3\r\n"},
         {"GET /v1/tools\ntraceparent: "
          "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Days and times of RFC 3339. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -63,6 +64,39 @@ static void test_times_are_read(void **state)
     }
 }
 
+static void in_zone(const char *zone)
+{
+    (void)setenv("TZ", zone, 1);
+    tzset();
+}
+
+static void test_times_without_an_offset_are_local(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *zone, *text;
+        int64_t ms;
+    } cases[] = {
+        {"EAST-14", "2026-12-01", 1796032800000}, /* 2026-11-30T10:00:00Z */
+        {"EAST-14", "2026-12-01T08:30:00.25", 1796063400250},
+        {"EAST-14", "2026-12-01T08:30", 1796063400000},
+        {"EAST-14", "2026-11-30T18:30:00Z", 1796063400000},
+        {"EAST-14", "1970-01-01", -50400000},
+        {"WEST11", "2026-12-01", 1796122800000}, /* 2026-12-01T11:00:00Z */
+        {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-01-28", 1769554800000},
+        {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01", 1782856800000},
+        {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-06-30T24:00", 1782856800000},
+        {"UTC", "2026-01-28", 1769558400000},
+    };
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        struct rfc3339 time;
+        in_zone(cases[i].zone);
+        assert_true(rfc3339_read(ng_str_of(cases[i].text), &time));
+        assert_int_equal(rfc3339_local_ms(&time), cases[i].ms);
+    }
+    in_zone("UTC");
+}
+
 static void test_what_is_no_time_is_refused(void **state)
 {
     (void)state;
@@ -114,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times_are_written),
         cmocka_unit_test(test_times_are_read),
+        cmocka_unit_test(test_times_without_an_offset_are_local),
         cmocka_unit_test(test_what_is_no_time_is_refused),
         cmocka_unit_test(test_days_are_those_of_the_calendar),
     };
