@@ -7,16 +7,11 @@
 #include "core/call/gateway.h"
 
 /* One operation for each tool this caller may call (NULL: every tool), and the fixed ones;
-<<<<<<< HEAD:api/openapi/openapi.h
- * those on keys for admins only. needs_key: every request needs a key. */
-int openapi_print(struct gateway *gateway, struct call *call, bool needs_key, struct buf *out);
-/* GET /openapi.json. */
-int openapi_route(struct http_request *request);
-=======
  * those on keys for admins only. needs_key: every request needs a key. server: the gateway's
  * address, relative to that of the document. */
 int openapi_print(struct gateway *gateway, struct call *call, bool needs_key,
                   const char *server, struct buf *out);
->>>>>>> real:api/rest/openapi.h
+/* GET /openapi.json. */
+int openapi_route(struct http_request *request);
 
 #endif
