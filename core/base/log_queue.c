@@ -14,6 +14,7 @@
 
 #include "arena.h"
 #include "clock.h"
+#include "core/base/str.h"
 #include "lock.h"
 #include "minmax.h"
 
@@ -63,15 +64,6 @@ static bool write_all(const char *data, size_t len)
     return true;
 }
 
-static size_t count_lines(const char *data, size_t len)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < len; i++) {
-        count += data[i] == '\n';
-    }
-    return count;
-}
-
 static void *run(void *user)
 {
     (void)pthread_setname_np(pthread_self(), "ng-log");
@@ -95,7 +87,7 @@ static void *run(void *user)
         queue.taken += len;
         lock_release(&queue.lock);
         if (!write_all(piece, len)) {
-            (void)atomic_fetch_add(&dropped, count_lines(piece, len));
+            (void)atomic_fetch_add(&dropped, str_count(str_make(piece, len), '\n'));
         }
         lock_take(&queue.lock);
         queue.written = queue.taken;

@@ -110,3 +110,15 @@ size_t str_find(struct ng_str text, struct ng_str needle, size_t from)
     }
     return (size_t)(at - text.data);
 }
+
+size_t str_count(struct ng_str text, char byte)
+{
+    size_t count = 0;
+    size_t at = 0;
+    const char *found;
+    while (at < text.len && (found = memchr(text.data + at, byte, text.len - at)) != NULL) {
+        at = (size_t)(found - text.data) + 1;
+        count++;
+    }
+    return count;
+}

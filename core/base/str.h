@@ -149,5 +149,7 @@ char *str_dup(struct ng_str text);
 bool str_number(struct ng_str text, uint64_t most, uint64_t *ret);
 /* Place of the needle at or behind `from`; SIZE_MAX: none. An empty needle has no place. */
 size_t str_find(struct ng_str text, struct ng_str needle, size_t from);
+/* How often the byte is in the text. */
+size_t str_count(struct ng_str text, char byte);
 
 #endif

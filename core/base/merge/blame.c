@@ -80,10 +80,7 @@ static void blame_settle(struct blame *blame, uint64_t mark)
 
 static int blame_add_lines(struct blame *blame, struct ng_str text)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        count += text.data[i] == '\n';
-    }
+    size_t count = str_count(text, '\n');
     struct blame_line *lines = alloc_bytes((count + 1) * sizeof(*lines));
     size_t at = 0;
     if (lines == NULL) {

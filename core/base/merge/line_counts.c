@@ -30,21 +30,6 @@ static bool counts_same(struct counts_join a, struct counts_join b)
            str_equal(a.second, counts_part(b.second, more, b.second.len));
 }
 
-static uint64_t counts_ends(struct ng_str text)
-{
-    uint64_t ends = 0;
-    size_t at = 0;
-    while (at < text.len) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        if (end == NULL) {
-            break;
-        }
-        at = (size_t)(end - text.data) + 1;
-        ends++;
-    }
-    return ends;
-}
-
 /* The place of the line feed at or behind `from`, or the end of the text. */
 static size_t counts_end_at(struct ng_str text, size_t from)
 {
@@ -91,8 +76,8 @@ int line_counts(struct ng_str old, const struct ng_splice *splice, uint64_t *ret
     size_t end = at + (size_t)splice->removed;
     struct ng_str gone = counts_part(old, at, end);
     struct ng_str come = splice->inserted;
-    uint64_t removed = old.len == 0 ? 0 : counts_ends(gone) + 1;
-    uint64_t added = old.len - gone.len + come.len == 0 ? 0 : counts_ends(come) + 1;
+    uint64_t removed = old.len == 0 ? 0 : str_count(gone, '\n') + 1;
+    uint64_t added = old.len - gone.len + come.len == 0 ? 0 : str_count(come, '\n') + 1;
     struct ng_str head = counts_part(old, counts_line_start(old, at), at);
     struct ng_str rest = counts_part(old, end, counts_end_at(old, end));
     if (removed > 0 && added > 0 &&

@@ -38,20 +38,10 @@ struct diff_work {
 
 /* ---- lines ---- */
 
+/* A last line without a line feed is one, too. */
 static size_t count_lines(struct ng_str text)
 {
-    size_t count = 0;
-    size_t at = 0;
-    while (at < text.len) {
-        const char *end = memchr(text.data + at, '\n', text.len - at);
-        if (end == NULL) {
-            at = text.len;
-        } else {
-            at = (size_t)(end - text.data) + 1;
-        }
-        count++;
-    }
-    return count;
+    return str_count(text, '\n') + (text.len > 0 && text.data[text.len - 1] != '\n');
 }
 
 static size_t *line_starts(struct ng_str text, size_t count)

@@ -150,11 +150,7 @@ static void near_borders(struct near *near)
 
 static size_t line_of(struct ng_str text, size_t at)
 {
-    size_t line = 1;
-    for (size_t i = 0; i < at; i++) {
-        line += text.data[i] == '\n';
-    }
-    return line;
+    return 1 + str_count(str_make(text.data, at), '\n');
 }
 
 /* The code point before `at`; *ret: where it begins. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 
 /* Words are separated by the white space of Python's str.split(), so that word counts equal
@@ -94,15 +95,5 @@ size_t entry_line_at(struct ng_str text, uint64_t number)
 
 uint64_t entry_line_of(struct ng_str text, size_t at)
 {
-    uint64_t line = 1;
-    size_t from = 0;
-    while (from < at) {
-        const char *end = memchr(text.data + from, '\n', at - from);
-        if (end == NULL) {
-            break;
-        }
-        line++;
-        from = (size_t)(end - text.data) + 1;
-    }
-    return line;
+    return 1 + str_count(str_make(text.data, at), '\n');
 }

@@ -3,15 +3,7 @@
 #include "notebook_view.h"
 
 #include "core/base/arena.h"
-
-static size_t view_count_lines(const struct nb_text *text, size_t from)
-{
-    size_t lines = 0;
-    for (size_t at = from; at < text->len; at++) {
-        lines += text->data[at] == '\n';
-    }
-    return lines;
-}
+#include "core/base/str.h"
 
 static void view_add_heading(struct nb_text *text, const struct nb *nb, size_t index)
 {
@@ -44,7 +36,7 @@ int notebook_view_make(const struct nb *nb, struct notebook_view *ret)
         (void)nb_decode_lines(text, nb->bytes, nb->cells[i].source);
         cell->source_len = text->len - cell->source_at;
         nb_add_if(text, cell->source_len > 0, "\n");
-        line += view_count_lines(text, from);
+        line += str_count(str_make(text->data + from, text->len - from), '\n');
     }
     return text->failed ? NG_EINTERNAL : NG_OK;
 }

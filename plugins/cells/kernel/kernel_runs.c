@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_runs.c - executes the runs of one kernel cell by cell. */
 #include "core/base/minmax.h"
+#include "core/base/str.h"
 #include "core/base/utf8.h"
 #include "kernel_state.h"
 
@@ -192,15 +193,12 @@ static bool ends_at_nul(struct kernel *kernel, struct run *run)
     struct run_cell *cell = current_cell(run);
     struct ng_str source = nb_text_str(&cell->source);
     const char *nul = memchr(source.data, '\0', source.len);
-    size_t lines = 1;
     char why[KERNEL_WHY_MAX];
     if (nul == NULL) {
         return false;
     }
     struct ng_str before = {source.data, (size_t)(nul - source.data)};
-    for (size_t i = 0; i < before.len; i++) {
-        lines += before.data[i] == '\n';
-    }
+    size_t lines = 1 + str_count(before, '\n');
     (void)snprintf(
         why, sizeof(why),
         "Cell %.100s cannot be run: its source has a NUL character (character %zu, in "

@@ -138,8 +138,8 @@ static void assert_has(const struct nb_text *text, const char *part)
     }
 }
 
-/* What is left out of long outputs are streams: an error or a value between two of them stays,
- * of a long one its beginning and its end. */
+/* A cut leaves out streams. An error or a value between two streams stays; of a long one its
+ * beginning and its end. */
 static void test_cut_outputs(void **state)
 {
     (void)state;

@@ -167,11 +167,7 @@ static int add_edit(struct edit_call *edit_call, struct ng_call *call, const str
 
 static unsigned long long line_of(struct ng_str text, size_t at)
 {
-    unsigned long long line = 1;
-    for (size_t i = 0; i < at; i++) {
-        line += text.data[i] == '\n';
-    }
-    return line;
+    return 1 + str_count(str_make(text.data, at), '\n');
 }
 
 /* An edit that fails. Nothing is changed then: its lines are those of the present source, where

@@ -37,15 +37,6 @@ static int replace_fail_absent(struct ng_call *call, const struct replace *repla
     return NG_EFAILED;
 }
 
-static size_t replace_count_lf(struct ng_str text, size_t from, size_t to)
-{
-    size_t count = 0;
-    for (size_t at = from; at < to; at++) {
-        count += text.data[at] == '\n';
-    }
-    return count;
-}
-
 /* Lists the lines of the occurrences; the second one may overlap the first. */
 static int replace_fail_ambiguous(struct ng_call *call, const struct replace *replace,
                                   size_t first)
@@ -66,7 +57,7 @@ static int replace_fail_ambiguous(struct ng_call *call, const struct replace *re
             more = true;
             continue;
         }
-        size_t step = replace_count_lf(text, at, hit);
+        size_t step = str_count(str_make(text.data + at, hit - at), '\n');
         line += step;
         at = hit;
         if (listed == 0 || step > 0) {
