@@ -97,13 +97,7 @@ static void log_add_list(struct ng_writer *writer, const char *name, const char 
         return;
     }
     json_name(writer, name);
-    json_array(writer);
-    while (*value != '\0') {
-        size_t len = strcspn(value, ",");
-        json_string(writer, str_make(value, len));
-        value += len + (value[len] == ',');
-    }
-    json_end(writer);
+    json_comma_list(writer, ng_str_of(value));
 }
 
 static int log_ask(struct history_session *session, struct log *log,

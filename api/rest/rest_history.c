@@ -24,25 +24,6 @@ static bool takes_list(const struct tool *tool, struct ng_str name)
     return json_get(json_get_str(properties, name), "anyOf") != NULL;
 }
 
-/* A text, or a list of the texts between commas. */
-static void add_value(struct ng_writer *writer, struct ng_str text, bool list)
-{
-    const char *comma = list ? memchr(text.data, ',', text.len) : NULL;
-    if (comma == NULL) {
-        json_string(writer, text);
-        return;
-    }
-    json_array(writer);
-    while (comma != NULL) {
-        size_t len = (size_t)(comma - text.data);
-        json_string(writer, str_make(text.data, len));
-        text = str_make(comma + 1, text.len - len - 1);
-        comma = memchr(text.data, ',', text.len);
-    }
-    json_string(writer, text);
-    json_end(writer);
-}
-
 static int add_parameter(struct http_request *request, struct ng_writer *writer,
                          const struct tool *tool, struct ng_str name, struct ng_str value)
 {
@@ -58,7 +39,11 @@ static int add_parameter(struct http_request *request, struct ng_writer *writer,
                                 (int)name.len, name.data);
     }
     json_name_str(writer, name);
-    add_value(writer, text, takes_list(tool, name));
+    if (takes_list(tool, name) && str_count(text, ',') > 0) {
+        json_comma_list(writer, text);
+    } else {
+        json_string(writer, text);
+    }
     return NG_OK;
 }
 

@@ -148,6 +148,18 @@ void json_raw(struct ng_writer *writer, struct ng_str json)
     }
 }
 
+void json_comma_list(struct ng_writer *writer, struct ng_str text)
+{
+    size_t comma = 0;
+    json_array(writer);
+    while ((comma = str_find(text, ng_str_of(","), 0)) != SIZE_MAX) {
+        json_string(writer, str_make(text.data, comma));
+        text = str_make(text.data + comma + 1, text.len - comma - 1);
+    }
+    json_string(writer, text);
+    json_end(writer);
+}
+
 void json_member_strings(struct ng_writer *writer, const char *name, const struct ng_str *texts,
                          size_t count)
 {

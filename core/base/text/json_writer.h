@@ -59,6 +59,8 @@ static inline void json_member_bool(struct ng_writer *writer, const char *name, 
 /* An array of strings. */
 void json_member_strings(struct ng_writer *writer, const char *name, const struct ng_str *texts,
                          size_t count);
+/* The texts between commas, as an array. */
+void json_comma_list(struct ng_writer *writer, struct ng_str text);
 /* Most bytes of a JSON string for a byte of its text. */
 #define JSON_GROWTH_MAX 6
 /* The longest beginning, between characters, that a JSON string writes in at most `bytes`, its
