@@ -29,8 +29,8 @@ struct history_target {
     const struct ng_collection *collection;
 };
 
-/* Who made a revision, when and how. Call memory. */
-struct history_made {
+/* The change that made a revision. Texts are in call memory. */
+struct history_change {
     uint64_t seq;
     int64_t time_ms;
     struct ng_str agent, run, tool, action;
@@ -39,10 +39,12 @@ struct history_made {
 struct history_version {
     uint64_t revision;
     const struct ng_doc *doc;
-    struct history_made made;
+    struct history_change change;
 };
 
 int history_no_memory(struct ng_call *call);
+/* A copy in call memory. Absent: the text is empty, or out of memory. */
+struct ng_str history_copy(struct ng_call *call, struct ng_str text);
 /* Collection and space of the arguments, without an id. */
 int history_shelf(struct ng_call *call, struct history_target *ret);
 /* The document that the arguments name. */
@@ -51,9 +53,9 @@ int history_target(struct ng_call *call, struct history_target *ret);
  * there; HISTORY_NOT_KEPT. */
 int history_at(struct ng_call *call, const struct history_target *target, const char *name,
                struct ng_str fallback, struct history_version *ret);
-/* Who made a revision. */
-int history_made_of(struct ng_call *call, const struct history_target *target,
-                    uint64_t revision, struct history_made *ret);
+/* The change that made a revision. */
+int history_change_of(struct ng_call *call, const struct history_target *target,
+                      uint64_t revision, struct history_change *ret);
 /* A revision that is there. */
 int history_revision(struct ng_call *call, const struct history_target *target,
                      uint64_t revision, struct history_version *ret);
@@ -64,7 +66,7 @@ void history_put_time(struct ng_writer *writer, const char *name, int64_t time_m
 /* collection, id; the gateway adds the space of the call */
 void history_put_key(struct ng_writer *writer, const struct ng_key *key);
 /* seq, time, agent, run, tool */
-void history_put_made(struct ng_writer *writer, const struct history_made *made);
+void history_put_change(struct ng_writer *writer, const struct history_change *change);
 /* The next of the words; false: there are no more. */
 bool history_word(const char **inout_words, struct ng_str *ret);
 /* A member that people write, "a" or "a.b"; *ret_name: its last name. NULL: absent. */
@@ -75,6 +77,12 @@ const struct ng_value *history_member(struct ng_call *call, const struct ng_valu
 
 /* Lines are the pieces between line feeds; the empty text has none. */
 uint64_t history_count_lines(struct ng_str text);
+/* The line that begins at `at`, without its line feed. */
+struct ng_str history_line(struct ng_str text, size_t at);
+/* The argument `start_line`. NG_EINVAL: the text has fewer lines. */
+int history_start_line(struct ng_call *call, uint64_t lines, uint64_t *ret);
+/* NG_ETOOLARGE: the line alone is longer than an answer. */
+int history_line_too_long(struct ng_call *call, uint64_t line);
 /* The part of a text that an answer shows. */
 struct history_part {
     struct ng_str text;

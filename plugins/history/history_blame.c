@@ -67,36 +67,35 @@ static int blame_all(struct blamed *blamed)
 
 /* ---- the answer ---- */
 
-/* Who made a revision, kept for the runs of lines that follow. */
-struct blame_made {
+/* A cache: the change that made a revision. */
+struct blame_change {
     struct hash_link link;
     uint64_t revision;
-    struct history_version version;
+    struct history_change change;
 };
 
-static bool made_is(const struct hash_link *link, const void *key)
+static bool change_is(const struct hash_link *link, const void *key)
 {
-    return HASH_ITEM(link, struct blame_made, link)->revision == *(const uint64_t *)key;
+    return HASH_ITEM(link, struct blame_change, link)->revision == *(const uint64_t *)key;
 }
 
-static const struct history_made *made_of(struct blamed *blamed, struct hash_table *table,
-                                          uint64_t revision)
+static const struct history_change *change_of(struct blamed *blamed, struct hash_table *table,
+                                              uint64_t revision)
 {
-    struct hash_link *link = hash_table_find(table, revision, made_is, &revision);
+    struct hash_link *link = hash_table_find(table, revision, change_is, &revision);
     if (link != NULL) {
-        return &HASH_ITEM(link, struct blame_made, link)->version.made;
+        return &HASH_ITEM(link, struct blame_change, link)->change;
     }
-    struct blame_made *made = ng_alloc(blamed->call, sizeof(*made));
-    if (made == NULL) {
+    struct blame_change *found = ng_alloc(blamed->call, sizeof(*found));
+    if (found == NULL) {
         return NULL;
     }
-    *made = (struct blame_made){.revision = revision};
-    if (history_made_of(blamed->call, &blamed->target, revision, &made->version.made) !=
-            NG_OK ||
-        hash_table_add(table, &made->link, revision) != NG_OK) {
+    *found = (struct blame_change){.revision = revision};
+    if (history_change_of(blamed->call, &blamed->target, revision, &found->change) != NG_OK ||
+        hash_table_add(table, &found->link, revision) != NG_OK) {
         return NULL;
     }
-    return &made->version.made;
+    return &found->change;
 }
 
 /* Lines one after the other with the same revision. */
@@ -105,18 +104,11 @@ struct blame_lines {
     struct ng_str text;
 };
 
-static struct ng_str line_at(struct ng_str text, size_t at)
-{
-    const char *feed = memchr(text.data + at, '\n', text.len - at);
-    return str_make(text.data + at,
-                    feed != NULL ? (size_t)(feed - text.data) - at : text.len - at);
-}
-
 static int put_lines(struct blamed *blamed, struct ng_writer *writer, struct hash_table *table,
                      const struct blame_lines *lines, uint64_t revision)
 {
-    const struct history_made *made = made_of(blamed, table, revision);
-    if (made == NULL) {
+    const struct history_change *change = change_of(blamed, table, revision);
+    if (change == NULL) {
         return history_no_memory(blamed->call);
     }
     json_object(writer);
@@ -124,7 +116,7 @@ static int put_lines(struct blamed *blamed, struct ng_writer *writer, struct has
     json_member_int(writer, "last", (int64_t)lines->last);
     json_member_string(writer, "text", lines->text);
     json_member_int(writer, "revision", (int64_t)revision);
-    history_put_made(writer, made);
+    history_put_change(writer, change);
     json_end(writer);
     return NG_OK;
 }
@@ -134,9 +126,9 @@ static struct blame_lines lines_from(struct blamed *blamed, const uint64_t *revi
                                      uint64_t first, uint64_t most, size_t at)
 {
     struct ng_str text = blamed->version.doc->text;
-    struct blame_lines lines = {first, first, line_at(text, at)};
+    struct blame_lines lines = {first, first, history_line(text, at)};
     while (lines.last - first + 1 < most && revisions[lines.last] == revisions[first - 1]) {
-        lines.text.len += 1 + line_at(text, at + lines.text.len + 1).len;
+        lines.text.len += 1 + history_line(text, at + lines.text.len + 1).len;
         lines.last++;
     }
     return lines;
@@ -171,7 +163,7 @@ static int put_all(struct blamed *blamed, struct ng_writer *writer, const uint64
     int rc = NG_OK;
     bool fits = true;
     for (uint64_t i = 1; i < line && total > 0; i++) {
-        at += line_at(blamed->version.doc->text, at).len + 1;
+        at += history_line(blamed->version.doc->text, at).len + 1;
     }
     while (rc == NG_OK && fits && line < end) {
         struct blame_lines lines = lines_from(blamed, revisions, line, end - line, at);
@@ -193,11 +185,11 @@ static int put_all(struct blamed *blamed, struct ng_writer *writer, const uint64
 static int blame_answer(struct blamed *blamed, const uint64_t *revisions, uint64_t total)
 {
     struct ng_call *call = blamed->call;
-    uint64_t start = (uint64_t)ng_arg_int(call, "start_line", 1);
+    uint64_t start = 0;
     uint64_t next = 0;
-    if (start > u64_max(total, 1)) {
-        return ng_fail(call, NG_EINVAL, "`start_line` is %llu, but there are %llu lines",
-                       (unsigned long long)start, (unsigned long long)total);
+    int rc = history_start_line(call, total, &start);
+    if (rc != NG_OK) {
+        return rc;
     }
     struct ng_writer *writer = call->host->reply_json(call);
     json_object(writer);
@@ -207,16 +199,14 @@ static int blame_answer(struct blamed *blamed, const uint64_t *revisions, uint64
     json_member_bool(writer, "exact", blamed->exact);
     json_name(writer, "lines");
     json_array(writer);
-    int rc = put_all(blamed, writer, revisions, total, &next);
+    rc = put_all(blamed, writer, revisions, total, &next);
     json_end(writer);
     if (rc == NG_OK && next <= total) {
         json_member_int(writer, "next_line", (int64_t)next);
     }
     json_end(writer);
     if (rc == NG_OK && next == start && total > 0) {
-        return ng_fail(call, NG_ETOOLARGE,
-                       "line %llu alone is longer than an answer (tools.max_answer)",
-                       (unsigned long long)start);
+        return history_line_too_long(call, start);
     }
     return rc;
 }

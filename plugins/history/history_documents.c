@@ -16,19 +16,18 @@ struct documents {
     struct history_target shelf;
     struct ng_str ids[HISTORY_DOCUMENTS_MAX];
     size_t count;
+    int rc;
 };
 
 static int take_id(void *user, const struct ng_doc *row)
 {
     struct documents *list = user;
-    char *id = ng_alloc(list->call, row->key.id.len + 1);
-    if (id == NULL) {
+    struct ng_str id = history_copy(list->call, row->key.id);
+    if (id.data == NULL && row->key.id.len > 0) {
+        list->rc = history_no_memory(list->call);
         return 1;
     }
-    if (row->key.id.len > 0) {
-        memcpy(id, row->key.id.data, row->key.id.len);
-    }
-    list->ids[list->count++] = str_make(id, row->key.id.len);
+    list->ids[list->count++] = str_or(id, ng_str_of(""));
     return list->count == HISTORY_DOCUMENTS_MAX;
 }
 
@@ -112,7 +111,8 @@ static int read_ids(struct documents *list)
         .with_deleted = true,
     };
     uint64_t total = 0;
-    return list->call->host->query(list->call, &query, take_id, list, &total);
+    int rc = list->call->host->query(list->call, &query, take_id, list, &total);
+    return rc == NG_OK ? list->rc : rc;
 }
 
 int history_documents(struct ng_call *call)

@@ -8,34 +8,49 @@
 
 uint64_t history_count_lines(struct ng_str text)
 {
-    uint64_t lines = text.len > 0;
-    const char *at = text.data;
-    size_t left = text.len;
-    while (left > 0 && (at = memchr(at, '\n', left)) != NULL) {
-        at++;
-        left = (size_t)(text.data + text.len - at);
-        lines++;
-    }
-    return lines;
+    return text.len == 0 ? 0 : 1 + str_count(text, '\n');
+}
+
+struct ng_str history_line(struct ng_str text, size_t at)
+{
+    const char *feed = memchr(text.data + at, '\n', text.len - at);
+    size_t end = feed != NULL ? (size_t)(feed - text.data) : text.len;
+    return str_make(text.data + at, end - at);
 }
 
 /* The end of the line that begins at `at`, behind its line feed. */
 static size_t line_end(struct ng_str text, size_t at)
 {
-    const char *feed = memchr(text.data + at, '\n', text.len - at);
-    return feed != NULL ? (size_t)(feed - text.data) + 1 : text.len;
+    return size_min(at + history_line(text, at).len + 1, text.len);
+}
+
+int history_start_line(struct ng_call *call, uint64_t lines, uint64_t *ret)
+{
+    *ret = (uint64_t)ng_arg_int(call, "start_line", 1);
+    if (*ret > u64_max(lines, 1)) {
+        return ng_fail(call, NG_EINVAL, "`start_line` is %llu, but there are %llu lines",
+                       (unsigned long long)*ret, (unsigned long long)lines);
+    }
+    return NG_OK;
+}
+
+int history_line_too_long(struct ng_call *call, uint64_t line)
+{
+    return ng_fail(call, NG_ETOOLARGE,
+                   "line %llu alone is longer than an answer (tools.max_answer)",
+                   (unsigned long long)line);
 }
 
 int history_part(struct ng_call *call, struct ng_str text, size_t room,
                  struct history_part *ret)
 {
-    uint64_t first = (uint64_t)ng_arg_int(call, "start_line", 1);
+    uint64_t first = 0;
     uint64_t most = (uint64_t)ng_arg_int(call, "max_lines", INT64_MAX);
     size_t from = 0;
     *ret = (struct history_part){.lines = history_count_lines(text)};
-    if (first > u64_max(ret->lines, 1)) {
-        return ng_fail(call, NG_EINVAL, "`start_line` is %llu, but there are %llu lines",
-                       (unsigned long long)first, (unsigned long long)ret->lines);
+    int rc = history_start_line(call, ret->lines, &first);
+    if (rc != NG_OK) {
+        return rc;
     }
     for (uint64_t line = 1; line < first; line++) {
         from = line_end(text, from);
@@ -52,9 +67,7 @@ int history_part(struct ng_call *call, struct ng_str text, size_t room,
         next++;
     }
     if (next == first && ret->lines > 0) {
-        return ng_fail(call, NG_ETOOLARGE,
-                       "line %llu alone is longer than an answer (tools.max_answer)",
-                       (unsigned long long)first);
+        return history_line_too_long(call, first);
     }
     ret->text = str_make(text.data + from, to - from);
     ret->next_line = next <= ret->lines ? next : 0;

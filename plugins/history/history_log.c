@@ -60,13 +60,13 @@ static void put_change(struct log_list *list, const struct ng_event *event,
 {
     struct ng_writer *writer = list->writer;
     const struct ng_value *undo = list->call->host->json_get(data, "undo");
-    const struct history_made made = {.seq = event->seq,
-                                      .time_ms = event->time_ms,
-                                      .agent = event->agent,
-                                      .run = event->origin.run_id,
-                                      .tool = event->tool};
+    const struct history_change change = {.seq = event->seq,
+                                          .time_ms = event->time_ms,
+                                          .agent = event->agent,
+                                          .run = event->origin.run_id,
+                                          .tool = event->tool};
     json_object(writer);
-    history_put_made(writer, &made);
+    history_put_change(writer, &change);
     json_member_string(writer, "action", event->action);
     json_member_string(writer, "space", event->key.space);
     history_put_key(writer, &event->key);

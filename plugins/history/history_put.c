@@ -19,17 +19,17 @@ void history_put_key(struct ng_writer *writer, const struct ng_key *key)
     json_member_string(writer, "id", key->id);
 }
 
-void history_put_made(struct ng_writer *writer, const struct history_made *made)
+void history_put_change(struct ng_writer *writer, const struct history_change *change)
 {
-    json_member_int(writer, "seq", (int64_t)made->seq);
-    history_put_time(writer, "time", made->time_ms);
-    if (made->agent.len > 0) {
-        json_member_string(writer, "agent", made->agent);
+    json_member_int(writer, "seq", (int64_t)change->seq);
+    history_put_time(writer, "time", change->time_ms);
+    if (change->agent.len > 0) {
+        json_member_string(writer, "agent", change->agent);
     }
-    if (made->run.len > 0) {
-        json_member_string(writer, "run", made->run);
+    if (change->run.len > 0) {
+        json_member_string(writer, "run", change->run);
     }
-    json_member_string(writer, "tool", str_or(made->tool, ng_str_of("")));
+    json_member_string(writer, "tool", str_or(change->tool, ng_str_of("")));
 }
 
 bool history_word(const char **inout_words, struct ng_str *ret)

@@ -52,8 +52,8 @@ static int read_answer(struct ng_call *call, const struct history_target *target
     json_object(writer);
     history_put_key(writer, &target->key);
     json_member_int(writer, "revision", (int64_t)version->revision);
-    history_put_made(writer, &version->made);
-    json_member_string(writer, "action", version->made.action);
+    history_put_change(writer, &version->change);
+    json_member_string(writer, "action", version->change.action);
     put_members(call, writer, target, doc);
     size_t room = call->host->answer_room(call);
     room -= size_min(room, READ_END_MAX);

@@ -75,12 +75,11 @@ static int run_add_agent(struct runs *runs, struct run *run, struct ng_str agent
     if (run->agent_count == RUN_AGENTS_MAX || agent.len == 0) {
         return NG_OK;
     }
-    char *copy = ng_alloc(runs->call, agent.len);
-    if (copy == NULL) {
+    struct ng_str copy = history_copy(runs->call, agent);
+    if (copy.data == NULL) {
         return history_no_memory(runs->call);
     }
-    memcpy(copy, agent.data, agent.len);
-    run->agents[run->agent_count++] = str_make(copy, agent.len);
+    run->agents[run->agent_count++] = copy;
     return NG_OK;
 }
 

@@ -19,16 +19,15 @@
 static struct ng_str first_line(struct ng_str text, size_t from, size_t to)
 {
     while (from < to) {
-        const char *feed = memchr(text.data + from, '\n', text.len - from);
-        size_t end = feed != NULL ? (size_t)(feed - text.data) : text.len;
-        struct ng_str line = str_trim(str_make(text.data + from, end - from));
+        struct ng_str whole = history_line(text, from);
+        struct ng_str line = str_trim(whole);
         if (line.len > 0 && line.data[line.len - 1] == '\r') {
             line.len--;
         }
         if (line.len > 0) {
             return line;
         }
-        from = end + 1;
+        from += whole.len + 1;
     }
     return str_make(NULL, 0);
 }
@@ -79,17 +78,10 @@ static struct ng_str line_put_in(struct ng_str old, struct ng_str new)
 
 static struct ng_str shortened(struct ng_call *call, struct ng_str line)
 {
-    size_t len = 0;
-    for (size_t chars = 0; chars < SUMMARY_CHARS && len < line.len; chars++) {
-        len++;
-        while (len < line.len && !utf8_is_start(line.data[len])) {
-            len++;
-        }
-    }
-    return call->host->format(call, "%.*s", (int)len, line.data);
+    return history_copy(call, utf8_cut_count(line, SUMMARY_CHARS));
 }
 
-/* What the plugin of another collection says of the change. */
+/* The summary or title that the plugin has put into the event. */
 static struct ng_str said(struct ng_call *call, const struct ng_value *data)
 {
     struct ng_str text = call->host->json_text(call->host->json_get(data, "summary"));
@@ -105,7 +97,6 @@ struct texts {
     struct buf new;
     struct ng_str line; /* that was put in; in `call` memory */
     struct ng_call *call;
-    uint64_t lines_before; /* of the text before */
     bool has_new, has_old;
 };
 
@@ -113,7 +104,6 @@ static void compare_texts(struct texts *texts, struct ng_str old)
 {
     struct ng_str line = line_put_in(old, buf_str(&texts->new));
     texts->has_old = true;
-    texts->lines_before = history_count_lines(old);
     if (line.len > 0) {
         texts->line = shortened(texts->call, line);
     }
@@ -146,14 +136,10 @@ static int read_texts(struct texts *texts, const struct ng_key *key)
     return rc == NG_ENOTFOUND ? NG_OK : rc; /* forgotten since */
 }
 
-static struct ng_str removed_lines(const struct texts *texts, const struct ng_event *event)
+static struct ng_str removed_lines(struct ng_call *call, uint64_t lines)
 {
-    uint64_t lines = texts->lines_before;
-    if (event->origin.has_lines) {
-        lines = event->origin.lines_removed;
-    }
-    return texts->call->host->format(texts->call, "removed %llu %s", (unsigned long long)lines,
-                                     lines == 1 ? "line" : "lines");
+    return call->host->format(call, "removed %llu %s", (unsigned long long)lines,
+                              lines == 1 ? "line" : "lines");
 }
 
 int history_summary(struct ng_call *call, const struct ng_event *event,
@@ -176,7 +162,7 @@ int history_summary(struct ng_call *call, const struct ng_event *event,
     if (texts.line.len > 0) {
         *ret = texts.line;
     } else if (texts.has_old && event->origin.lines_removed > event->origin.lines_added) {
-        *ret = removed_lines(&texts, event);
+        *ret = removed_lines(call, event->origin.lines_removed);
     }
     buf_done(&texts.new);
     return rc;

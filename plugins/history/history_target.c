@@ -36,9 +36,9 @@ int history_target(struct ng_call *call, struct history_target *ret)
     return rc;
 }
 
-/* ---- who made a revision ---- */
+/* ---- the change that made a revision ---- */
 
-static struct ng_str copied(struct ng_call *call, struct ng_str text)
+struct ng_str history_copy(struct ng_call *call, struct ng_str text)
 {
     char *copy = text.len == 0 ? NULL : ng_alloc(call, text.len);
     if (copy == NULL) {
@@ -48,32 +48,32 @@ static struct ng_str copied(struct ng_call *call, struct ng_str text)
     return str_make(copy, text.len);
 }
 
-struct made_row {
+struct change_row {
     struct ng_call *call;
-    struct history_made *made;
+    struct history_change *change;
 };
 
-static int take_made(void *user, const struct ng_doc *row)
+static int take_change(void *user, const struct ng_doc *row)
 {
-    struct made_row *taken = user;
-    *taken->made = (struct history_made){
+    struct change_row *taken = user;
+    *taken->change = (struct history_change){
         .seq = row->seq,
         .time_ms = row->updated_ms,
-        .agent = copied(taken->call, row->author),
-        .run = copied(taken->call, row->origin.run_id),
-        .tool = copied(taken->call, row->tool),
-        .action = copied(taken->call, row->action),
+        .agent = history_copy(taken->call, row->author),
+        .run = history_copy(taken->call, row->origin.run_id),
+        .tool = history_copy(taken->call, row->tool),
+        .action = history_copy(taken->call, row->action),
     };
     return 1;
 }
 
-int history_made_of(struct ng_call *call, const struct history_target *target,
-                    uint64_t revision, struct history_made *ret)
+int history_change_of(struct ng_call *call, const struct history_target *target,
+                      uint64_t revision, struct history_change *ret)
 {
     struct ng_range range = {
         .size = sizeof(range), .from = revision, .to = revision, .limit = 1};
-    struct made_row row = {call, ret};
-    return call->host->history(call, &target->key, &range, take_made, &row);
+    struct change_row row = {call, ret};
+    return call->host->history(call, &target->key, &range, take_change, &row);
 }
 
 int history_revision(struct ng_call *call, const struct history_target *target,
@@ -84,7 +84,7 @@ int history_revision(struct ng_call *call, const struct history_target *target,
     if (rc != NG_OK) {
         return rc;
     }
-    return history_made_of(call, target, revision, &ret->made);
+    return history_change_of(call, target, revision, &ret->change);
 }
 
 /* ---- at a point ---- */
@@ -116,7 +116,7 @@ static int not_kept(struct ng_call *call, const struct history_target *target,
 
 /* The document was not there: `from` and `to` say when it was. */
 static int not_there(struct ng_call *call, const struct history_target *target,
-                     const char *name, int64_t from_ms, const struct history_made *deleted)
+                     const char *name, int64_t from_ms, const struct history_change *deleted)
 {
     struct ng_writer *writer = call->host->details(call);
     json_object(writer);
@@ -133,10 +133,10 @@ static int not_there(struct ng_call *call, const struct history_target *target,
 static int not_created(struct ng_call *call, const struct history_target *target,
                        const char *name)
 {
-    struct history_made first = {0};
-    struct made_row row = {call, &first};
+    struct history_change first = {0};
+    struct change_row row = {call, &first};
     struct ng_range range = {.size = sizeof(range), .from = 1, .limit = 1, .ascending = true};
-    int rc = call->host->history(call, &target->key, &range, take_made, &row);
+    int rc = call->host->history(call, &target->key, &range, take_change, &row);
     if (rc != NG_OK) {
         return rc;
     }
@@ -160,7 +160,7 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
     }
     rc = history_revision(call, target, found.revision, ret);
     if (rc == NG_OK && ret->doc->deleted) {
-        rc = not_there(call, target, name, ret->doc->created_ms, &ret->made);
+        rc = not_there(call, target, name, ret->doc->created_ms, &ret->change);
     }
     return rc;
 }

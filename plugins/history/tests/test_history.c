@@ -150,7 +150,7 @@ static void test_parts(void **state)
     }
 }
 
-/* Where the answer ends the part: texts that JSON makes longer, too. */
+/* An answer is full before the text ends. JSON escapes make some texts longer. */
 static void test_parts_that_fill_answers(void **state)
 {
     static const char *const lines[] = {"line\n", "\n", "\x01\x01\x01\n", "\"quoted\"\n",
