@@ -65,9 +65,6 @@
 #define DISK_SPARE_BYTES ((uint64_t)128 * 1024)
 #define DISK_INDEX_BYTES ((uint64_t)4 * 1024 * 1024)
 
-/* A revision is stored whole after this many splices, or when they outgrow the document. */
-#define WHOLE_EVERY 128
-
 /* The form in which a row of `log` stores its revision. */
 enum log_kind { LOG_NONE = 0, LOG_WHOLE = 1, LOG_SPLICE = 2 };
 enum log_flags { LOG_DELETED = 1, LOG_QUIET = 2 };

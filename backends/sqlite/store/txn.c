@@ -5,6 +5,11 @@
 
 /* Splices are used while the chain stays below the size of the document plus this. */
 #define CHAIN_SLACK 256
+/* A revision is stored whole after this many splices, or when they outgrow the document. Of a
+ * small one the splices cost a read more than a whole copy costs the file. */
+#define WHOLE_EVERY 128
+#define WHOLE_EVERY_SMALL 32
+#define WHOLE_SMALL_BYTES ((size_t)17 * 1024) /* 16 KiB of text, and its JSON */
 
 struct txn *txn_new(struct db *db)
 {
@@ -161,6 +166,11 @@ static bool splice_fits(const struct ng_splice *splice, uint64_t before, struct 
             memcmp(after.data + splice->at, splice->inserted.data, splice->inserted.len) == 0);
 }
 
+static uint64_t whole_every(const struct ng_put *put)
+{
+    return put->text.len + put->json.len <= WHOLE_SMALL_BYTES ? WHOLE_EVERY_SMALL : WHOLE_EVERY;
+}
+
 static enum log_kind kind_of(const struct touched *doc, const struct ng_put *put)
 {
     if (put->no_history) {
@@ -168,7 +178,7 @@ static enum log_kind kind_of(const struct touched *doc, const struct ng_put *put
     }
     uint64_t cost = put->json_splice.inserted.len + put->text_splice.inserted.len;
     bool splice = doc->revision > 0 && !doc->deleted && !put->deleted && doc->chain_count > 0 &&
-                  doc->chain_count < WHOLE_EVERY &&
+                  doc->chain_count < whole_every(put) &&
                   doc->chain_bytes + cost < put->json.len + put->text.len + CHAIN_SLACK &&
                   splice_fits(&put->json_splice, doc->json_size, put->json) &&
                   splice_fits(&put->text_splice, doc->text_size, put->text);
