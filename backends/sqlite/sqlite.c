@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sqlite.c - documents in one sqlite file, or in memory: the descriptor, opening, closing, and
  * metrics. */
+#include "history/history.h"
 #include "store/db.h"
-#include "store/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -297,6 +297,8 @@ static const struct ng_documents sqlite_documents = {
     .purge_data = purge_data,
     .purge_sweep = purge_sweep,
     .runs = read_runs,
+    .revision_at = read_revision_at,
+    .trail = read_trail,
 };
 
 NG_EXPORT_DOCUMENTS(sqlite_documents);

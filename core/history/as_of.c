@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * as_of.c - the revision that a document had at a point: the newest revisions one after the
- * other, then a binary search among those that are kept. Where the next one after the point is
- * not the next revision, some were thinned out between the two: the changes between them tell
- * whether one of those lies before the point.
+ * as_of.c - the revision that a document had at a point. The backend finds the kept revisions
+ * around the point, or else the core: the newest ones one after the other, then by a binary
+ * search. Where the next kept one after the point is not the next revision, some were thinned
+ * out between the two: the changes between them tell whether one of those lies before the
+ * point.
  */
 #include "core/base/str.h"
 #include "core/call/call.h"
@@ -73,6 +74,24 @@ static int take_newest(void *user, const struct ng_doc *row)
 }
 
 /* The newest kept revision that is not after the point, and the next kept one, which is. */
+static int ask_kept(const struct as_of *find, struct kept *ret_before, struct kept *inout_after)
+{
+    const struct point *point = find->point;
+    struct ng_kept kept;
+    uint64_t seq = point->kind == POINT_SEQ ? point->number : UINT64_MAX;
+    int64_t time_ms = point->kind == POINT_TIME ? point->time_ms : INT64_MAX;
+    int rc = store_revision_at(find->call->gateway->store, find->call, find->key, seq, time_ms,
+                               &kept);
+    if (rc == NG_OK) {
+        *ret_before = (struct kept){kept.before, kept.before_seq, kept.before_ms};
+    }
+    if (rc == NG_OK && kept.after != 0) {
+        *inout_after = (struct kept){kept.after, kept.after_seq, kept.after_ms};
+    }
+    return rc;
+}
+
+/* The same, of a backend that cannot be asked. */
 static int search_kept(const struct as_of *find, struct kept *ret_before,
                        struct kept *inout_after)
 {
@@ -153,7 +172,9 @@ static int find_point(const struct as_of *find, const struct ng_doc *newest,
         ret->kept = true;
         return NG_OK;
     }
-    int rc = search_kept(find, &before, &after);
+    void *db = NULL;
+    bool asks = store_backend(find->call->gateway->store, &db)->revision_at != NULL;
+    int rc = asks ? ask_kept(find, &before, &after) : search_kept(find, &before, &after);
     ret->revision = before.revision;
     ret->kept = before.revision != 0;
     if (rc == NG_OK && after.revision > before.revision + 1) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trail.c - the changes of all documents, newest first. Backends give them oldest first: they
- * are read in windows of numbers, from the newest window on. Of a window the newest of the
- * wanted changes are kept; if there are more, the next window ends at the oldest of these.
+ * trail.c - the changes of all documents, newest first. A backend without trail() gives them
+ * oldest first: they are read in windows of numbers, from the newest window on. Of a window the
+ * newest of the wanted changes are kept; if there are more, the next window ends at the oldest
+ * of these.
  */
 #include "trail.h"
 
@@ -55,7 +56,7 @@ static bool id_fits(const struct ng_trail *wanted, struct ng_str id)
     return wanted->id_prefix ? str_starts(id, wanted->id) : str_equal(id, wanted->id);
 }
 
-static bool trail_wants(const struct ng_trail *wanted, const struct ng_event *event)
+bool trail_wants(const struct ng_trail *wanted, const struct ng_event *event)
 {
     return trail_names_have(&wanted->runs, event->origin.run_id) &&
            trail_names_have(&wanted->agents, event->agent) &&
@@ -143,17 +144,13 @@ int trail_settle(struct call *call)
     return rc == NG_ETIMEOUT ? NG_OK : rc;
 }
 
-int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *event, void *user,
-               uint64_t *ret_next)
+/* Without trail() of the backend. */
+static int trail_read_all(struct call *call, const struct ng_trail *wanted, ng_event_fn *event,
+                          void *user, uint64_t *ret_next)
 {
-    struct store *store = call->gateway->store;
-    struct trail trail = {.call = call, .wanted = wanted};
+    struct trail trail = {.call = call, .wanted = wanted, .until = wanted->until};
     bool stop = false;
-    int rc = trail_check_spaces(call, wanted);
-    if (rc == NG_OK && wanted->until == UINT64_MAX) {
-        rc = trail_settle(call);
-    }
-    trail.until = u64_min(wanted->until, u64_max(store_last_seq(store), store_look_seq(store)));
+    int rc = NG_OK;
     uint64_t least = trail.until - u64_min(trail.until, TRAIL_LOOKS_MAX);
     uint64_t end = u64_max(least, wanted->since);
     uint64_t window = TRAIL_WINDOW;
@@ -168,4 +165,25 @@ int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *ev
     }
     *ret_next = trail.until > wanted->since ? trail.until : 0;
     return rc;
+}
+
+int trail_walk(struct call *call, const struct ng_trail *wanted, ng_event_fn *event, void *user,
+               uint64_t *ret_next)
+{
+    struct store *store = call->gateway->store;
+    struct ng_trail trail = *wanted;
+    void *db = NULL;
+    int rc = trail_check_spaces(call, wanted);
+    *ret_next = 0;
+    if (rc == NG_OK && wanted->until == UINT64_MAX) {
+        rc = trail_settle(call);
+    }
+    trail.until = u64_min(wanted->until, u64_max(store_last_seq(store), store_look_seq(store)));
+    if (rc != NG_OK || trail.until <= trail.since) {
+        return rc;
+    }
+    if (store_backend(store, &db)->trail != NULL) {
+        return trail_ask(call, &trail, event, user, ret_next);
+    }
+    return trail_read_all(call, &trail, event, user, ret_next);
 }

@@ -9,7 +9,8 @@
 #include "notegate/documents.h"
 #include "point.h"
 
-/* Changes that one walk looks at, by their numbers. */
+/* Changes that one walk looks at: by their numbers, or, where the backend has trail(), those
+ * that it reads. */
 #define TRAIL_LOOKS_MAX 50000
 /* Shared documents, whose changes get their numbers after they are answered: the longest wait
  * for these. */
@@ -30,6 +31,11 @@ int trail_runs(struct call *call, const struct ng_trail *wanted, ng_run_fn *run,
 
 /* Is the text one of the names? */
 bool trail_names_have(const struct ng_names *names, struct ng_str text);
+/* Does the filter select the change, whatever its number? */
+bool trail_wants(const struct ng_trail *wanted, const struct ng_event *event);
+/* trail_walk() by trail() of the backend; `until` is a number that there is. */
+int trail_ask(struct call *call, const struct ng_trail *wanted, ng_event_fn *event, void *user,
+              uint64_t *ret_next);
 /* NG_EFORBIDDEN: the call may not use one of the spaces. */
 int trail_check_spaces(struct call *call, const struct ng_trail *wanted);
 /* Without keys a caller may use the spaces that it names. */

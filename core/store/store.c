@@ -16,8 +16,7 @@
 
 _Static_assert(offsetof(struct store, shared) == 0, "store_is_shared() reads the first member");
 
-/* A read on an event loop that memory does not answer. */
-static int store_needs_worker(struct store *store, const struct call *call)
+int store_needs_worker(struct store *store, const struct call *call)
 {
     if (!call->may_block) {
         return NG_EWOULDBLOCK;

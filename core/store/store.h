@@ -78,6 +78,11 @@ int store_history(struct store *store, struct call *call, const struct ng_key *k
                   const struct ng_range *range, ng_row_fn *row, void *user);
 int store_changes(struct store *store, struct call *call, uint64_t since, uint32_t limit,
                   ng_event_fn *event, void *user);
+/* See revision_at and trail of ng_documents; only where the backend has them. */
+int store_revision_at(struct store *store, struct call *call, const struct ng_key *key,
+                      uint64_t seq, int64_t time_ms, struct ng_kept *ret);
+int store_trail(struct store *store, struct call *call, const struct ng_trail *trail,
+                uint64_t looks, ng_event_fn *event, void *user, uint64_t *ret_next);
 
 /* Changes, for the call's own answer: NG_PENDING, the call is done when the commit is. */
 int store_change(struct store *store, struct call *call, const struct ng_change *changes,

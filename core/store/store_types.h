@@ -281,6 +281,8 @@ static inline int store_load(struct store *store, struct call *call, struct cach
 /* A document with a fresh random id: assumed not to exist. The caller holds cached->lock. */
 int store_assume_new(struct store *store, struct call *call, struct cached_doc *cached);
 int store_check_key(struct store *store, struct call *call, const struct ng_key *key);
+/* NG_EWOULDBLOCK: a read on an event loop, and memory does not answer it. */
+int store_needs_worker(struct store *store, const struct call *call);
 /* Refuses a change of a collection that store_release_referenced() has not released. */
 int store_check_held(struct store *store, struct call *call, struct ng_str name);
 /* This event was seen. */

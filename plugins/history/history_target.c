@@ -76,14 +76,79 @@ int history_change_of(struct ng_call *call, const struct history_target *target,
     return call->host->history(call, &target->key, &range, take_change, &row);
 }
 
+/* A revision before the newest one: content and change from one read. */
+struct revision_row {
+    struct ng_call *call;
+    const struct history_target *target;
+    struct history_version *version;
+    int rc;
+};
+
+static int take_revision(void *user, const struct ng_doc *row)
+{
+    struct revision_row *taken = user;
+    struct ng_call *call = taken->call;
+    struct history_change *change = &taken->version->change;
+    struct change_row change_row = {call, change};
+    struct ng_doc *doc = ng_alloc(call, sizeof(*doc));
+    struct ng_str json = history_copy(call, row->json);
+    struct ng_str text = history_copy(call, row->text);
+    if (doc == NULL || json.len < row->json.len || text.len < row->text.len) {
+        taken->rc = history_no_memory(call);
+        return 1;
+    }
+    (void)take_change(&change_row, row);
+    *doc = (struct ng_doc){
+        .size = sizeof(*doc),
+        .key = taken->target->key,
+        .revision = row->revision,
+        .deleted = row->deleted,
+        .json = json,
+        .text = str_or(text, ng_str_of("")),
+        .text_size = row->text_size,
+        .seq = row->seq,
+        .created_seq = row->created_seq,
+        .created_ms = row->created_ms,
+        .updated_ms = row->updated_ms,
+        .author = change->agent,
+        .action = change->action,
+    };
+    taken->rc = call->host->json_parse(call, json, &doc->body);
+    taken->version->doc = doc;
+    return 1;
+}
+
+static int read_revision(struct ng_call *call, const struct history_target *target,
+                         uint64_t revision, struct history_version *ret)
+{
+    const struct ng_range range = {
+        .size = sizeof(range), .from = revision, .to = revision, .limit = 1, .with_body = true};
+    struct revision_row row = {call, target, ret, NG_OK};
+    ret->doc = NULL;
+    int rc = call->host->history(call, &target->key, &range, take_revision, &row);
+    if (rc == NG_OK) {
+        rc = row.rc;
+    }
+    if (rc == NG_OK && ret->doc == NULL) {
+        rc = ng_fail(call, NG_ENOTFOUND, "revision %llu is not kept",
+                     (unsigned long long)revision);
+    }
+    return rc;
+}
+
 int history_revision(struct ng_call *call, const struct history_target *target,
                      uint64_t revision, struct history_version *ret)
 {
+    const struct ng_doc *newest = NULL;
     ret->revision = revision;
-    int rc = call->host->get(call, &target->key, revision, &ret->doc);
+    int rc = call->host->get(call, &target->key, 0, &newest);
     if (rc != NG_OK) {
         return rc;
     }
+    if (newest->revision != revision) {
+        return read_revision(call, target, revision, ret);
+    }
+    ret->doc = newest;
     return history_change_of(call, target, revision, &ret->change);
 }
 

@@ -672,6 +672,15 @@ PAD(ng_record, kind, 4);
 PAD(ng_record, newest, 7);
 PAD(ng_record, no_history, 6);
 
+AT(ng_kept, size, 0);
+AT(ng_kept, before, 8);
+AT(ng_kept, before_seq, 16);
+AT(ng_kept, before_ms, 24);
+AT(ng_kept, after, 32);
+AT(ng_kept, after_seq, 40);
+AT(ng_kept, after_ms, 48);
+SIZE(ng_kept, 56);
+
 AT(ng_documents, name, 0);
 AT(ng_documents, version, 8);
 AT(ng_documents, flags, 16);
@@ -713,6 +722,9 @@ SIZE(ng_documents, 272);
 PAD(ng_documents, flags, 4);
 AT(ng_documents, runs, 272);
 SIZE(ng_documents, 280);
+AT(ng_documents, revision_at, 280);
+AT(ng_documents, trail, 288);
+SIZE(ng_documents, 296);
 
 /* ---- journal.h ---- */
 

@@ -117,7 +117,7 @@ static int get_old(struct conn *conn, struct ng_call *call, sqlite3_stmt *newest
                    uint64_t revision, ng_row_fn *row, void *user)
 {
     struct ng_doc doc;
-    row_from_stmt(newest, true, &doc);
+    row_from_stmt(newest, false, &doc);
     int64_t number = sqlite3_column_int64(newest, 0);
     sqlite3_stmt *stmt = conn_stmt(conn, STMT_LOG_ROW);
     if (stmt == NULL) {
@@ -258,13 +258,13 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
         return rc;
     }
     struct ng_doc newest;
-    row_from_stmt(stmt, range->with_body, &newest);
+    uint64_t below = 0;
+    bool has_newest = range_has_newest(range, column_u64(stmt, 4), &below);
+    row_from_stmt(stmt, range->with_body && has_newest, &newest);
     walk.number = sqlite3_column_int64(stmt, 0);
     if (!range->with_body) {
         newest.json = str_of(NULL, 0);
     }
-    uint64_t below = 0;
-    bool has_newest = range_has_newest(range, newest.revision, &below);
     if (has_newest && row_add_origin(walk.conn, walk.number, &newest) != NG_OK) {
         rc = conn_fail(walk.conn, call, "reading history");
         reader_end(walk.conn);

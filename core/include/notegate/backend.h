@@ -132,6 +132,16 @@ struct ng_record {
 
 typedef int ng_record_fn(void *user, const struct ng_record *record);
 
+/* The newest kept revision before a point, and the oldest kept one after it, with number and
+ * time; revision 0: none. Read by its size. */
+struct ng_kept {
+    size_t size;
+    uint64_t before, before_seq;
+    int64_t before_ms;
+    uint64_t after, after_seq;
+    int64_t after_ms;
+};
+
 /* Reports one finding of verify(): one sentence with the fault and its place. */
 typedef void ng_finding_fn(void *user, const char *text);
 
@@ -265,6 +275,18 @@ struct ng_documents {
      * collections too. NULL: the core reads all changes. */
     int (*runs)(void *db, struct ng_call *call, uint64_t since, uint64_t until, ng_run_fn *run,
                 void *user);
+    /* The kept revisions around a point: before it those with numbers up to `seq` (UINT64_MAX:
+     * any) and times up to `time_ms` (INT64_MAX: any). Return them with ng_fill(ret, &kept).
+     * NG_ENOTFOUND: no such document. NULL: the core searches history(). */
+    int (*revision_at)(void *db, struct ng_call *call, const struct ng_key *key, uint64_t seq,
+                       int64_t time_ms, struct ng_kept *ret);
+    /* The events that `trail` selects with numbers up to its `until`, newest first; it may pass
+     * others of these numbers too. It looks at `looks` rows of the database, or does about as
+     * much work. *ret_next: `until` of a call that goes on, less than
+     * this one's; 0: there are no more. After a callback that stops it is not read. NULL: the
+     * core reads changes(). */
+    int (*trail)(void *db, struct ng_call *call, const struct ng_trail *trail, uint64_t looks,
+                 ng_event_fn *event, void *user, uint64_t *ret_next);
 };
 
 #define NG_EXPORT_DOCUMENTS(backend)                                                           \

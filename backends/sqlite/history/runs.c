@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* runs.c - the runs with changes, as `origins` counts them. */
-#include "runs.h"
-
+#include "../store/db.h"
 #include "core/base/minmax.h"
-#include "db.h"
+#include "history.h"
 
 static int take_run(struct conn *conn, struct sql *sql, ng_run_fn *run, void *user)
 {
