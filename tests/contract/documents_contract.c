@@ -641,8 +641,9 @@ int documents_contract_part(const char *module_name, const char *const *sets,
     case DOCUMENTS_REST:
         break;
     }
-    return documents_origin_contract() + documents_query_contract() +
-           documents_upkeep_contract() + documents_shared_contract();
+    return documents_origin_contract() + documents_trail_contract() +
+           documents_query_contract() + documents_upkeep_contract() +
+           documents_shared_contract();
 }
 
 int documents_contract(const char *module_name, const char *const *sets)

@@ -36,6 +36,7 @@ void documents_log_origin(struct buf *log, const struct ng_origin *origin);
 
 int documents_origin_contract(void);
 int documents_query_contract(void);
+int documents_trail_contract(void);
 int documents_upkeep_contract(void);
 int documents_shared_contract(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_as_of.c - the revision that a document had at a point, compared with an oracle at every
- * point of random histories, whole and thinned. The test moves the clock. */
+ * point of random histories, whole and thinned, with a backend that has revision_at() and with
+ * one that has not. The test moves the clock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/history/trail.h"
-#include "core/store/store.h"
+#include "core/store/store_types.h"
 #include "harness.h"
 #include "test_clock.h"
 
@@ -36,6 +37,7 @@ static struct {
     struct history docs[DOCS];
     uint64_t last_seq;
     unsigned seed;
+    struct ng_documents without; /* the backend, but for revision_at() */
 } rig;
 
 static unsigned below(unsigned limit)
@@ -476,6 +478,16 @@ static int setup_sqlite(void **state)
     return setup_with("documents=sqlite");
 }
 
+static int setup_without(void **state)
+{
+    (void)state;
+    int rc = setup_with("documents=sqlite");
+    rig.without = *store()->backend;
+    rig.without.revision_at = NULL;
+    store()->backend = &rig.without;
+    return rc;
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -495,13 +507,20 @@ static int seed(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 #define TEST_SQLITE(test) cmocka_unit_test_setup_teardown(test, setup_sqlite, teardown)
+#define TEST_WITHOUT(test) cmocka_unit_test_setup_teardown(test, setup_without, teardown)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    const struct CMUnitTest with[] = {
         TEST_SQLITE(test_every_point),  TEST(test_every_point_with_pins),
         TEST(test_created_and_deleted), TEST(test_one_a_day),
         TEST(test_one_of_many),         TEST(test_too_many_between),
     };
-    return cmocka_run_group_tests(tests, seed, NULL);
+    const struct CMUnitTest without[] = {
+        TEST_WITHOUT(test_every_point),         TEST_WITHOUT(test_every_point_with_pins),
+        TEST_WITHOUT(test_created_and_deleted), TEST_WITHOUT(test_one_a_day),
+        TEST_WITHOUT(test_one_of_many),         TEST_WITHOUT(test_too_many_between),
+    };
+    int failed = cmocka_run_group_tests_name("revision_at", with, seed, NULL);
+    return failed + cmocka_run_group_tests_name("history", without, seed, NULL);
 }
