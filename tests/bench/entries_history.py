@@ -85,7 +85,7 @@ class Fill:
 
 def filters(count):
     """Name and arguments: what is frequent, what is rare, what has not been for long, and what there is not."""
-    middle = count // RUN // 2
+    middle = count // RUN // 14 * 7
     return (("no filter", {}), ("a run", {"run": f"run-{middle}"}), ("a run of few changes", {"run": "run-rare"}),
             ("an agent", {"agent": "agent-7"}), ("an agent of few changes", {"agent": "rare"}),
             ("a collection", {"collection": "pages"}), ("a collection of few changes", {"collection": "research_notes"}),
@@ -107,6 +107,7 @@ class Log(Group):
         self.server.stop(keep=True)
         Fill(os.path.join(self.server.data, "notegate.db"), self.count).run()
         self.server.start()
+        self.bench.settle(self.server)
 
     def rows(self):
         count = self.sized(1000000, 2000)
