@@ -57,6 +57,16 @@ static const char log_params[] =
 static const char read_params[] = OBJECT(TARGET AT "," LINES "," CURSOR) "}";
 static const char diff_params[] = OBJECT(TARGET FROM_TO CONTEXT) NEEDS_ID;
 static const char blame_params[] = OBJECT(TARGET AT "," LINES) NEEDS_ID;
+static const char undo_params[] = OBJECT(
+    "\"agent\":" NAMES("Of these.") OF_NAMES OF_PLACE OF_TIME
+    ",\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"maxItems\":1000,"
+    "\"description\":\"These numbers.\"},\"upto\":" NUMBER(
+        "The number a preview told.",
+        "\"minimum\":1") ",\"dry_run\":{\"type\":\"boolean\",\"default\":true,\"description\":"
+                         "\"Only preview.\"},"
+                         "\"continue\":" TEXT("An unfinished undo, undo-...")) "}";
+static const char restore_params[] = OBJECT(TARGET AT ",\"expectedRevision\":" NUMBER(
+    "Else fail with CONFLICT.", "\"minimum\":0")) ",\"required\":[\"id\",\"at\"]}";
 
 /* ---- answers ---- */
 
@@ -86,6 +96,8 @@ static const char blame_result[] =
     ANSWER("\"revision\",\"total_lines\",\"exact\",\"lines\"",
            KEY ",\"revision\":" INTEGER ",\"total_lines\":" INTEGER ",\"exact\":" BOOLEAN
                ",\"lines\":" ARRAY ",\"next_line\":" INTEGER);
+
+#define ANY_OBJECT "{\"type\":\"object\"}"
 
 static const struct ng_tool history_tools[] = {
     {
@@ -134,6 +146,32 @@ static const struct ng_tool history_tools[] = {
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_BY_SPACE,
+    },
+    {
+        .name = "history_undo",
+        .title = "Take back changes",
+        .summary =
+            "Take back the changes of a run, or of an agent since a point, in all notebooks "
+            "and entries, keeping what others changed since. Preview first.",
+        .params = undo_params,
+        .result = ANY_OBJECT,
+        .run = history_undo_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_STAYS,
+    },
+    {
+        .name = "history_restore",
+        .title = "Restore a document",
+        .summary =
+            "Give a notebook or entry the content it had at a point of the history, as a "
+            "new revision; a deleted one comes back.",
+        .params = restore_params,
+        .result = ANY_OBJECT,
+        .run = history_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
 };
 

@@ -15,6 +15,8 @@
 #define HISTORY_LOG_MAX 200
 #define HISTORY_DOCUMENTS_MAX 200
 #define HISTORY_BLAME_LINES 200
+#define HISTORY_UNDO_ITEMS 200
+#define HISTORY_UNDO_CHANGES 1000
 /* Bytes of a text that is compared or blamed. */
 #define HISTORY_TEXT_MAX ((size_t)4 << 20)
 /* Values of a filter. */
@@ -36,7 +38,10 @@ struct history_change {
     struct ng_str agent, run, tool, action;
 };
 
+enum history_gone { HISTORY_THERE, HISTORY_NOT_YET, HISTORY_DELETED };
+
 struct history_version {
+    enum history_gone gone; /* why history_at() has failed with NG_ENOTFOUND */
     uint64_t revision;
     const struct ng_doc *doc;
     struct history_change change;
@@ -111,6 +116,10 @@ int history_read_run(void *self, struct ng_call *call, struct ng_str args);
 int history_documents(struct ng_call *call); /* history_read without an id */
 int history_diff_run(void *self, struct ng_call *call, struct ng_str args);
 int history_blame_run(void *self, struct ng_call *call, struct ng_str args);
+int history_undo_run(void *self, struct ng_call *call, struct ng_str args);
+int history_restore_run(void *self, struct ng_call *call, struct ng_str args);
+/* The member `unfinished`: the undos that were cut off. */
+int history_put_unfinished(struct ng_call *call, struct ng_writer *writer);
 
 /* ---- history_summary.c ---- */
 

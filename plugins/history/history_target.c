@@ -152,7 +152,9 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
     if (rc != NG_OK) {
         return rc;
     }
+    ret->gone = HISTORY_THERE;
     if (found.revision == 0) {
+        ret->gone = HISTORY_NOT_YET;
         return not_created(call, target, name);
     }
     if (!found.kept) {
@@ -160,6 +162,7 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
     }
     rc = history_revision(call, target, found.revision, ret);
     if (rc == NG_OK && ret->doc->deleted) {
+        ret->gone = HISTORY_DELETED;
         rc = not_there(call, target, name, ret->doc->created_ms, &ret->change);
     }
     return rc;
