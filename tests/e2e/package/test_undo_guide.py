@@ -45,6 +45,17 @@ def test_an_entry(shell):
     assert '"content":"one"' in answers.replace(": ", ":")
 
 
+def test_everything_that_a_run_did(shell):
+    answers = shell(block(GUIDE, "sh", "history_undo")).splitlines()
+    preview, undone = (line.replace(": ", ":") for line in answers if '"dry_run"' in line)
+    assert '"undone":1' in preview and '"undo":' not in preview and '"undo":"undo-' in undone
+    assert [line for line in answers if line][-2:] == ["one", "two"]
+
+
+def test_a_document_restored(shell):
+    assert '"restored_from":1' in shell(block(GUIDE, "sh", "history_restore")).replace(": ", ":")
+
+
 def test_removed_for_good(shell):
     answers = shell(block(GUIDE, "sh", "purge=true")).replace(": ", ":")
     assert '"status":"purged"' in answers and '"pending"' not in answers
@@ -58,4 +69,4 @@ def test_a_note_a_file_a_cell(shell):
 
 
 def test_every_block_has_its_test():
-    assert len(blocks(GUIDE, "sh")) == 4
+    assert len(blocks(GUIDE, "sh")) == 6
