@@ -9,90 +9,52 @@
     "{\"type\":\"integer\"," range ",\"description\":\"" description "\"}"
 #define NAMES(description)                                                                     \
     "{\"anyOf\":[" SHORT_TEXT ",{\"type\":\"array\",\"items\":" SHORT_TEXT                     \
-    ",\"maxItems\":64}],\"description\":\"" description "\"}"
+    "}],\"description\":\"" description "\"}"
 #define OBJECT(members)                                                                        \
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
-#define CURSOR "\"cursor\":" TEXT("Of the last answer: the next page.")
-_Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20,
-               "as in the schemas");
+#define CURSOR "\"cursor\":" TEXT("The next page.")
+_Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the schemas");
 
 /* The document; the gateway adds `space`. */
-#define TARGET                                                                                 \
-    "\"collection\":" TEXT(                                                                    \
-        "notebooks (default), pages, code_snippets, research_notes.") ","                      \
-                                                                      "\"id\":" TEXT(          \
-                                                                          "Its name or id.")
-#define POINT(what) TEXT(what " revision 7, change #123, time, day, 2h or 7d ago, now.")
+#define ID ",\"id\":" TEXT("Its name or id.")
+#define TARGET "\"collection\":" TEXT("Default: notebooks.") ID
+#define POINT(what) TEXT(what "revision 7, change #123, time, day, 2h ago, now.")
 #define LINES                                                                                  \
-    "\"start_line\":" NUMBER("From this line on.",                                             \
-                             "\"minimum\":1") ","                                              \
-                                              "\"max_lines\":" NUMBER("At most so many.",      \
-                                                                      "\"minimum\":1")
+    ",\"start_line\":" NUMBER("From here on.", "\"minimum\":1") ",\"max_lines\":" NUMBER(      \
+        "At most.", "\"minimum\":1")
 
 /* Each begins with a comma. */
 #define OF_NAMES                                                                               \
-    ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES(                                    \
-        "Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\""    \
-                                                                          ":" NAMES("Only of " \
-                                                                                    "these.")
-#define OF_PLACE                                                                               \
-    ",\"space\":" TEXT("Only of this one.") ",\"id\":" TEXT(                                   \
-        "Only this one; a final * means a beginning.")
-#define OF_TIME                                                                                \
-    ",\"since\":" TEXT("After #123, a time, a day, 2h or 7d ago.") ",\"until\":" TEXT(         \
-        "Up to it.")
-#define LOG_PAGE                                                                               \
-    ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
-    "runs.\"}"                                                                                 \
-    ",\"limit\":" NUMBER("Rows.", "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR
-#define AT ",\"at\":" POINT("When:")
-#define FROM_TO                                                                                \
-    ",\"to\":" POINT("Newer:") ",\"from\":" TEXT("Older (default: the revision before).")
-#define CONTEXT                                                                                \
-    ",\"context\":" NUMBER("Lines around.", "\"minimum\":0,\"maximum\":1000,\"default\":3")
-#define NEEDS_ID ",\"required\":[\"id\"]}"
-
+    ",\"agent\":" NAMES("By these.") ",\"run\":" NAMES("In these.") ",\"tool\":" NAMES(        \
+        "With these.") ",\"action\":" NAMES("created, updated, ...")
+#define OF_TIME(since) ",\"since\":" TEXT("After " since ".") ",\"until\":" TEXT("Up to it.")
 static const char log_params[] =
-    OBJECT("\"agent\":" NAMES("Only by these.") OF_NAMES OF_PLACE OF_TIME LOG_PAGE) "}";
-static const char read_params[] = OBJECT(TARGET AT "," LINES "," CURSOR) "}";
-static const char diff_params[] = OBJECT(TARGET FROM_TO CONTEXT) NEEDS_ID;
-static const char blame_params[] = OBJECT(TARGET AT "," LINES) NEEDS_ID;
+    OBJECT("\"collection\":" NAMES("Of these.") ",\"id\":" TEXT(
+        "This one; a final *: a beginning.") ",\"space\":" TEXT("Of this one.")
+               OF_NAMES OF_TIME("#123, a time, a day, 2h ago") LOG_PAGE) "}";
+static const char read_params[] = OBJECT("\"collection\":" TEXT(
+    "notebooks (default), pages, code_snippets, research_notes.") ID AT LINES "," CURSOR) "}";
+static const char diff_params[] = OBJECT("\"collection\":" NAMES(
+    "Default: notebooks.") ID FROM_TO CONTEXT OF_NAMES OF_TIME("a point") "," CURSOR) "}";
+static const char blame_params[] = OBJECT(TARGET AT LINES) NEEDS_ID;
 
-/* ---- answers ---- */
+/* ---- answers: the members that tell their forms; of any type, for the sake of few bytes ----
+ */
 
-#define ANSWER(required, members)                                                              \
-    "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
-#define INTEGER "{\"type\":\"integer\"}"
-#define BOOLEAN "{\"type\":\"boolean\"}"
-#define ARRAY "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
-#define KEY "\"collection\":" SHORT_TEXT ",\"id\":" SHORT_TEXT
-#define PAGE "\"has_more\":" BOOLEAN ",\"cursor\":" SHORT_TEXT
+#define ANSWER(members) "{\"type\":\"object\",\"properties\":{" members "}}"
+#define ANY "{}"
 
-static const char log_result[] =
-    ANSWER("\"has_more\"", "\"changes\":" ARRAY ",\"runs\":" ARRAY "," PAGE);
-
-/* A document, or the documents that were there. */
-static const char read_result[] =
-    "{\"type\":\"object\",\"properties\":{" KEY ",\"revision\":" INTEGER
-    ",\"content\":" SHORT_TEXT ",\"total_lines\":" INTEGER ",\"next_line\":" INTEGER
-    ",\"documents\":" ARRAY "," PAGE "}}";
-
-static const char diff_result[] = ANSWER(
-    "\"from\",\"to\",\"diff\",\"added\",\"removed\",\"changed\"",
-    KEY ",\"from\":" INTEGER ",\"to\":" INTEGER ",\"diff\":" SHORT_TEXT ",\"added\":" INTEGER
-        ",\"removed\":" INTEGER ",\"changed\":{\"type\":\"array\",\"items\":" SHORT_TEXT "}");
-
-static const char blame_result[] =
-    ANSWER("\"revision\",\"total_lines\",\"exact\",\"lines\"",
-           KEY ",\"revision\":" INTEGER ",\"total_lines\":" INTEGER ",\"exact\":" BOOLEAN
-               ",\"lines\":" ARRAY ",\"next_line\":" INTEGER);
+static const char log_result[] = ANSWER("\"changes\":" ANY ",\"runs\":" ANY);
+static const char read_result[] = ANSWER("\"content\":" ANY ",\"documents\":" ANY);
+static const char diff_result[] = ANSWER("\"diff\":" ANY ",\"documents\":" ANY);
+static const char blame_result[] = ANSWER("\"lines\":" ANY);
 
 static const struct ng_tool history_tools[] = {
     {
         .name = "history_log",
-        .title = "Changes of all documents",
-        .summary = "List changes in the history of notebooks and entries, newest first, to see "
-                   "who changed what, when, in which run and with which tool.",
+        .title = "Changes",
+        .summary = "List changes in the history, newest first, to see who changed what, when "
+                   "and in which run.",
         .params = log_params,
         .result = log_result,
         .run = history_log_run,
@@ -101,9 +63,9 @@ static const struct ng_tool history_tools[] = {
     },
     {
         .name = "history_read",
-        .title = "Read a document as of a point",
-        .summary = "Read a notebook or entry of the history, to see what it was at a point in "
-                   "time. Without `id`: the documents that were there.",
+        .title = "Document at a point",
+        .summary = "Read a document of the history, to see what it was at a point. Without "
+                   "`id`: those that were there.",
         .params = read_params,
         .result = read_result,
         .run = history_read_run,
@@ -113,9 +75,10 @@ static const struct ng_tool history_tools[] = {
     },
     {
         .name = "history_diff",
-        .title = "Compare a document at two points",
-        .summary = "Compare a notebook or entry at two points of the history, to see what was "
-                   "changed, as a unified diff.",
+        .title = "Comparison",
+        .summary = "Compare a document at two points of the history, to see what changed, as a "
+                   "unified diff. With `run` or `agent` (or `space`, no `id`): each document, "
+                   "from before the first to after the last of these changes.",
         .params = diff_params,
         .result = diff_result,
         .run = history_diff_run,
@@ -125,9 +88,9 @@ static const struct ng_tool history_tools[] = {
     },
     {
         .name = "history_blame",
-        .title = "Who wrote each line",
-        .summary = "Find in the history who wrote each line of a notebook or entry, with the "
-                   "revision and the run, to know where a text comes from.",
+        .title = "Origin of lines",
+        .summary = "Find in the history who wrote each line of a document, to know where it "
+                   "comes from.",
         .params = blame_params,
         .result = blame_result,
         .run = history_blame_run,

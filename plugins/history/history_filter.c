@@ -12,6 +12,10 @@ static int filter_names(struct ng_call *call, const char *name, struct ng_names 
     if (value == NULL) {
         return NG_OK;
     }
+    if (count > HISTORY_NAMES_MAX) {
+        return ng_fail(call, NG_EINVAL, "`%s` has %zu texts, at most %d are taken", name, count,
+                       HISTORY_NAMES_MAX);
+    }
     struct ng_str *items = ng_alloc(call, (count + 1) * sizeof(*items));
     if (items == NULL) {
         return history_no_memory(call);
