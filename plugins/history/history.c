@@ -28,6 +28,15 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
     ",\"agent\":" NAMES("By these.") ",\"run\":" NAMES("In these.") ",\"tool\":" NAMES(        \
         "With these.") ",\"action\":" NAMES("created, updated, ...")
 #define OF_TIME(since) ",\"since\":" TEXT("After " since ".") ",\"until\":" TEXT("Up to it.")
+#define LOG_PAGE                                                                               \
+    ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
+    "runs.\"}"                                                                                 \
+    ",\"limit\":" NUMBER("Rows.", "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR
+#define AT ",\"at\":" POINT("When: ")
+#define FROM_TO ",\"to\":" POINT("Newer: ") ",\"from\":" TEXT("Older.")
+#define CONTEXT ",\"context\":" NUMBER("Lines around (3).", "\"minimum\":0,\"maximum\":1000")
+#define NEEDS_ID ",\"required\":[\"id\"]}"
+
 static const char log_params[] =
     OBJECT("\"collection\":" NAMES("Of these.") ",\"id\":" TEXT(
         "This one; a final *: a beginning.") ",\"space\":" TEXT("Of this one.")
@@ -38,8 +47,7 @@ static const char diff_params[] = OBJECT("\"collection\":" NAMES(
     "Default: notebooks.") ID FROM_TO CONTEXT OF_NAMES OF_TIME("a point") "," CURSOR) "}";
 static const char blame_params[] = OBJECT(TARGET AT LINES) NEEDS_ID;
 
-/* ---- answers: the members that tell their forms; of any type, for the sake of few bytes ----
- */
+/* ---- answers: the members that their forms have; no types, so that they are short ---- */
 
 #define ANSWER(members) "{\"type\":\"object\",\"properties\":{" members "}}"
 #define ANY "{}"
