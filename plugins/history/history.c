@@ -18,7 +18,7 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
 /* The document; the gateway adds `space`. */
 #define ID ",\"id\":" TEXT("Its name or id.")
 #define TARGET "\"collection\":" TEXT("Default: notebooks.") ID
-#define POINT(what) TEXT(what "revision 7, change #123, time, day, 2h ago, now.")
+#define POINT(what) TEXT(what " 7, change #123, time, day, 2h ago, now.")
 #define LINES                                                                                  \
     ",\"start_line\":" NUMBER("From here on.", "\"minimum\":1") ",\"max_lines\":" NUMBER(      \
         "At most.", "\"minimum\":1")
@@ -32,8 +32,8 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
     ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
     "runs.\"}"                                                                                 \
     ",\"limit\":" NUMBER("Rows.", "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR
-#define AT ",\"at\":" POINT("When: ")
-#define FROM_TO ",\"to\":" POINT("Newer: ") ",\"from\":" TEXT("Older.")
+#define AT ",\"at\":" POINT("When: revision")
+#define FROM_TO ",\"to\":" POINT("Revision") ",\"from\":" TEXT("Default: the one before.")
 #define CONTEXT ",\"context\":" NUMBER("Lines around (3).", "\"minimum\":0,\"maximum\":1000")
 #define NEEDS_ID ",\"required\":[\"id\"]}"
 
@@ -61,8 +61,8 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_log",
         .title = "Changes",
-        .summary = "List changes in the history, newest first, to see who changed what, when "
-                   "and in which run.",
+        .summary = "List changes in the history, newest first, to see who changed what and "
+                   "when.",
         .params = log_params,
         .result = log_result,
         .run = history_log_run,
@@ -97,8 +97,7 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_blame",
         .title = "Origin of lines",
-        .summary = "Find in the history who wrote each line of a document, to know where it "
-                   "comes from.",
+        .summary = "Find in the history who wrote each line, to know where it comes from.",
         .params = blame_params,
         .result = blame_result,
         .run = history_blame_run,
