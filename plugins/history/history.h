@@ -109,10 +109,11 @@ struct history_document {
     struct hash_link link;
     struct history_document *next; /* whose newest selected change is older */
     struct ng_key key;             /* into texts */
-    uint64_t first, last;          /* revisions of these changes; 0: they have none */
+    uint64_t first, last;          /* revisions of these changes */
     uint64_t last_seq;             /* the newest of these changes */
     uint64_t changes;              /* their number */
-    uint64_t added, removed;       /* lines, as they recorded it */
+    uint64_t counted;              /* of them: recorded how many lines they changed */
+    uint64_t added, removed;       /* lines that these recorded */
     char texts[];
 };
 

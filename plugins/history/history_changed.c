@@ -118,6 +118,7 @@ static int changed_take(void *user, const struct ng_event *event)
     document->last = u64_max(document->last, event->revision);
     document->last_seq = u64_max(document->last_seq, event->seq);
     document->changes++;
+    document->counted += event->origin.has_lines;
     document->added += event->origin.lines_added;
     document->removed += event->origin.lines_removed;
     return 0;

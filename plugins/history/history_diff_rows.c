@@ -102,10 +102,10 @@ static int rows_compare_texts(struct rows *rows, const struct history_document *
     struct ng_str from = history_version_name(rows->call, key, document->first - 1);
     struct ng_str to = history_version_name(rows->call, key, document->last);
     size_t context = (size_t)ng_arg_int(rows->call, "context", (int64_t)DIFF_CONTEXT);
+    struct diff diff = {0};
     if (from.data == NULL || to.data == NULL) {
         return history_no_memory(rows->call);
     }
-    struct diff diff;
     int rc = diff_lines_within(buf_str(&rows->from.text), buf_str(&rows->to.text), &rows->steps,
                                &diff);
     if (rc == NG_OK) {
@@ -160,22 +160,29 @@ static void rows_end(struct rows *rows)
 
 /* ---- the answer ---- */
 
+/* Lines of the comparison, else those that the changes recorded, if each did. */
+static void row_put_lines(struct rows *rows, const struct history_document *document,
+                          enum row_result result)
+{
+    if (result == ROW_COMPARED) {
+        json_member_int(rows->writer, "added", (int64_t)rows->added);
+        json_member_int(rows->writer, "removed", (int64_t)rows->removed);
+    } else if (document->counted == document->changes) {
+        json_member_int(rows->writer, "added", (int64_t)document->added);
+        json_member_int(rows->writer, "removed", (int64_t)document->removed);
+    }
+}
+
 static void row_put_numbers(struct rows *rows, const struct history_document *document,
                             enum row_result result)
 {
-    struct ng_writer *writer = rows->writer;
-    bool compared = result == ROW_COMPARED;
     uint64_t between = document->last - document->first + 1;
-    if (document->last > 0) { /* else they have no numbers: files */
-        json_member_int(writer, "from", (int64_t)document->first - 1);
-        json_member_int(writer, "to", (int64_t)document->last);
-    }
-    json_member_int(writer, "added", (int64_t)(compared ? rows->added : document->added));
-    json_member_int(writer, "removed", (int64_t)(compared ? rows->removed : document->removed));
-    if (document->last > 0) {
-        json_member_int(writer, "others",
-                        (int64_t)(between - u64_min(between, document->changes)));
-    }
+    json_member_int(rows->writer, "from",
+                    (int64_t)(document->first - u64_min(document->first, 1)));
+    json_member_int(rows->writer, "to", (int64_t)document->last);
+    row_put_lines(rows, document, result);
+    json_member_int(rows->writer, "others",
+                    (int64_t)(between - u64_min(between, document->changes)));
 }
 
 static void row_put(struct rows *rows, const struct history_document *document,
@@ -324,10 +331,9 @@ static int rows_page(struct ng_call *call, struct rows_page *ret)
     return NG_OK;
 }
 
-/* The names of an answer are those of changes: no points of one document. */
-static int rows_check(struct ng_call *call)
+static int rows_check(struct ng_call *call, const struct ng_trail *trail)
 {
-    if (!ng_has_arg(call, "run") && !ng_has_arg(call, "agent") && !call->caller->space_named) {
+    if (trail->runs.count + trail->agents.count == 0 && !call->caller->space_named) {
         return ng_fail(call, NG_EINVAL,
                        "name one document with `id`, or select changes by `run`, `agent` or "
                        "`space`");
@@ -346,12 +352,12 @@ int history_diff_rows(struct ng_call *call)
     struct rows rows = {.call = call, .steps = DIFF_STEPS_MAX, .room = ROWS_DIFFS_MAX};
     struct rows_page page;
     struct ng_trail trail;
-    int rc = rows_check(call);
+    int rc = history_filter(call, &trail);
     if (rc == NG_OK) {
-        rc = rows_page(call, &page);
+        rc = rows_check(call, &trail);
     }
     if (rc == NG_OK) {
-        rc = history_filter(call, &trail);
+        rc = rows_page(call, &page);
     }
     if (rc != NG_OK) {
         return rc;

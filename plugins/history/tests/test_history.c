@@ -433,6 +433,8 @@ static void test_out_of_memory(void **state)
     expect_all_or_no_memory("history_read", "{\"id\":\"n\",\"space\":\"shared\",\"at\":\"2\"}");
     expect_all_or_no_memory("history_read", "{\"space\":\"shared\"}");
     expect_all_or_no_memory("history_diff", "{\"id\":\"n\",\"space\":\"shared\"}");
+    expect_all_or_no_memory("history_diff", "{\"run\":\"run-1\"}");
+    expect_all_or_no_memory("history_diff", "{\"agent\":[\"ada\",\"bob\"]}");
     expect_all_or_no_memory("history_blame", "{\"id\":\"n\",\"space\":\"shared\"}");
     expect_all_or_no_memory("history_log", "{\"space\":\"shared\",\"id\":\"\\\\*\"}");
     expect_all_or_no_memory("history_log",
