@@ -20,7 +20,7 @@ bool history_changes_selected(const struct command_line *line)
     return line->word_count == 0 || history_filter_given(line);
 }
 
-/* What looks like a point is meant as one: an id that ends so can be named by --id. */
+/* A word that ends in a point means it: an id that ends so can be named by --id. */
 static int changes_check_name(struct command_line *line, struct changes *changes)
 {
     const char *why = "";

@@ -25,7 +25,7 @@ struct log {
 
 /* ---- words and options ---- */
 
-/* What the list of runs has no use for. */
+/* The list of runs takes a part of the filter, and has one form. */
 static int log_check_runs(const struct command_line *line)
 {
     if (!line_has(line, LINE_RUNS)) {

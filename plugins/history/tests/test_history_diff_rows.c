@@ -170,10 +170,11 @@ static void test_forms(void **state)
 static void test_too_many_names(void **state)
 {
     char list[1024] = "'r'";
+    size_t len = strlen(list);
     (void)state;
     put(&(struct put){.run = "r"});
     for (int i = 1; i < 64; i++) {
-        (void)strcat(list, ",'r'");
+        len += (size_t)snprintf(list + len, sizeof(list) - len, ",'r'");
     }
     expect_rows(args("'run':[%s]", list), "n@0..1 ");
     expect_failure("history_diff", args("{'run':[%s,'r']}", list), "INVALID_INPUT", 400,
