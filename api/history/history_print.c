@@ -358,7 +358,7 @@ static const char *print_line_colour(struct ng_str line)
 void history_print_diff(struct buf *out, struct history_style style,
                         const struct ng_value *answer)
 {
-    struct ng_str diff = json_get_text(answer, "diff");
+    struct ng_str diff = str_or(json_get_text(answer, "diff"), ng_str_of(""));
     const struct ng_value *changed = json_first(json_get(answer, "changed"));
     if (changed != NULL) {
         (void)buf_add_c(out, "changed members: ");
