@@ -41,9 +41,10 @@ enum command_option {
     OPTION_WORK = 1 << 12,    /* --run: the work that calls belong to */
     OPTION_AUDIT = 1 << 13,   /* which entries of the audit log, and how */
     OPTION_HISTORY = 1 << 14, /* the history: its caller, colours, pager */
-    OPTION_LOG = 1 << 15,     /* which changes of the history, and how */
+    OPTION_LOG = 1 << 15,     /* how changes of the history are listed */
     OPTION_AT = 1 << 16,      /* --at, and --space of a bare name */
     OPTION_LINES = 1 << 17,   /* --lines */
+    OPTION_FILTER = 1 << 18,  /* which changes of the history; --stat */
 };
 
 /* Options without a value, or-ed. */
@@ -63,9 +64,10 @@ enum line_flag {
     LINE_NO_RESTORE = 1 << 12, /* takes LINE_RESTORE back */
     LINE_OCSF = 1 << 13,       /* audit: events of OCSF */
     LINE_ONELINE = 1 << 14,    /* log: a line for each change */
-    LINE_STAT = 1 << 15,       /* log: lines added and removed */
+    LINE_STAT = 1 << 15,       /* log, diff: their numbers of lines */
     LINE_PATCH = 1 << 16,      /* log: comparisons */
-    LINE_NO_PAGER = 1 << 17
+    LINE_NO_PAGER = 1 << 17,
+    LINE_RUNS = 1 << 18 /* log: runs */
 };
 
 struct command;

@@ -76,6 +76,15 @@ static struct ng_str print_take_line(struct ng_str *text)
     return line;
 }
 
+static int print_digits(int64_t number)
+{
+    int digits = 1;
+    for (; number >= 10; number /= 10) {
+        digits++;
+    }
+    return digits;
+}
+
 /* A number; a revision that is a text (a file's). */
 static void print_revision(struct buf *out, const struct ng_value *object, const char *name)
 {
@@ -192,6 +201,77 @@ void history_print_stat(struct buf *out, struct history_style style,
     (void)buf_add_char(out, '\n');
 }
 
+/* ---- runs ---- */
+
+struct run_widths {
+    int run, agents, changes;
+};
+
+/* The agents of a run between commas; returns how many bytes they are. */
+static int print_agents(struct buf *out, const struct ng_value *run)
+{
+    size_t len = 0;
+    for (const struct ng_value *agent = json_first(json_get(run, "agents")); agent != NULL;
+         agent = agent->next) {
+        len += agent->text.len + (agent->next != NULL);
+        if (out != NULL) {
+            print_word(out, agent->text);
+            (void)buf_add_c(out, text_if(agent->next != NULL, ","));
+        }
+    }
+    if (len == 0 && out != NULL) {
+        (void)buf_add_char(out, '-');
+    }
+    return (int)size_min(size_max(len, 1), INT32_MAX);
+}
+
+static struct run_widths print_run_widths(const struct ng_value *runs)
+{
+    struct run_widths widths = {1, 1, 1};
+    for (const struct ng_value *run = json_first(runs); run != NULL; run = run->next) {
+        int name = (int)size_min(json_get_text(run, "run").len, INT32_MAX);
+        int agents = print_agents(NULL, run);
+        int changes = print_digits(json_get_integer(run, "changes"));
+        widths.run = name > widths.run ? name : widths.run;
+        widths.agents = agents > widths.agents ? agents : widths.agents;
+        widths.changes = changes > widths.changes ? changes : widths.changes;
+    }
+    return widths;
+}
+
+/* "-": the change was purged. */
+static void print_run_time(struct buf *out, const struct ng_value *run, const char *name)
+{
+    struct ng_str time = json_get_text(run, name);
+    (void)buf_add_c(out, "  ");
+    if (time.len == 0) {
+        (void)buf_printf(out, "%-*s", PRINT_TIME_SECONDS + 1, "-");
+        return;
+    }
+    print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
+    (void)buf_add_char(out, 'Z');
+}
+
+void history_print_runs(struct buf *out, struct history_style style,
+                        const struct ng_value *runs)
+{
+    struct run_widths widths = print_run_widths(runs);
+    for (const struct ng_value *run = json_first(runs); run != NULL; run = run->next) {
+        struct ng_str name = json_get_text(run, "run");
+        int64_t changes = json_get_integer(run, "changes");
+        print_colour(out, style, PRINT_YELLOW);
+        print_word(out, name);
+        print_colour(out, style, PRINT_END);
+        (void)buf_printf(out, "%*s  ", widths.run - (int)size_min(name.len, INT32_MAX), "");
+        int agents = print_agents(out, run);
+        (void)buf_printf(out, "%*s  %*" PRId64 " %-7s", widths.agents - agents, "",
+                         widths.changes, changes, changes == 1 ? "change" : "changes");
+        print_run_time(out, run, "from");
+        print_run_time(out, run, "to");
+        (void)buf_add_char(out, '\n');
+    }
+}
+
 void history_print_note(struct buf *out, struct ng_str why)
 {
     (void)buf_add_c(out, "(no comparison: ");
@@ -278,7 +358,7 @@ static const char *print_line_colour(struct ng_str line)
 void history_print_diff(struct buf *out, struct history_style style,
                         const struct ng_value *answer)
 {
-    struct ng_str diff = json_get_text(answer, "diff");
+    struct ng_str diff = str_or(json_get_text(answer, "diff"), ng_str_of(""));
     const struct ng_value *changed = json_first(json_get(answer, "changed"));
     if (changed != NULL) {
         (void)buf_add_c(out, "changed members: ");
@@ -299,20 +379,64 @@ void history_print_diff(struct buf *out, struct history_style style,
     }
 }
 
+/* ---- diff of selected changes ---- */
+
+/* A row without a diff says why. */
+static struct ng_str print_reason(const struct ng_value *row)
+{
+    struct ng_str reason = json_get_text(row, "reason");
+    if (json_get(row, "kept") != NULL) {
+        return ng_str_of("its content is not kept");
+    }
+    if (str_is(reason, "not_text")) {
+        return ng_str_of("the content is not UTF-8");
+    }
+    if (str_is(reason, "too_large")) {
+        return ng_str_of("the content is too large");
+    }
+    return ng_str_of("those before it are long already; compare this document alone");
+}
+
+void history_print_changed(struct buf *out, struct history_style style,
+                           const struct ng_value *row)
+{
+    int64_t others = json_get_integer(row, "others");
+    print_colour(out, style, PRINT_YELLOW);
+    (void)buf_add_c(out, "document ");
+    print_title(out, row);
+    (void)buf_add_char(out, '@');
+    print_revision(out, row, "from");
+    (void)buf_add_c(out, "..");
+    print_revision(out, row, "to");
+    print_colour(out, style, PRINT_END);
+    (void)buf_add_char(out, '\n');
+    if (others > 0) {
+        (void)buf_printf(out, "with %" PRId64 " other %s between\n", others,
+                         others == 1 ? "change" : "changes");
+    }
+    history_print_diff(out, style, row);
+    if (json_get(row, "diff") == NULL) {
+        history_print_note(out, print_reason(row));
+    }
+}
+
+void history_print_changed_stat(struct buf *out, struct history_style style,
+                                const struct ng_value *row)
+{
+    if (json_get(row, "added") != NULL) {
+        history_print_stat(out, style, row);
+        return;
+    }
+    (void)buf_add_char(out, ' ');
+    print_title(out, row);
+    (void)buf_add_c(out, " | not kept\n");
+}
+
 /* ---- blame ---- */
 
 struct blame_widths {
     int revision, agent, line;
 };
-
-static int print_digits(int64_t number)
-{
-    int digits = 1;
-    for (; number >= 10; number /= 10) {
-        digits++;
-    }
-    return digits;
-}
 
 static struct blame_widths print_widths(const struct ng_value *rows)
 {

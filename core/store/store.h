@@ -119,7 +119,7 @@ int store_draft_splice(struct ng_draft *next, uint64_t at, uint64_t removed,
                        struct ng_str inserted);
 void store_draft_delete(struct ng_draft *next);
 void store_draft_event(struct ng_draft *next, struct ng_str json);
-/* What it was given last; or absent. */
+/* Data of the event so far; or absent. */
 struct ng_str store_draft_event_data(const struct ng_draft *next);
 /* Drafts for other services of the core (files). */
 struct draft_view {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* undo_plan.c - what an undo makes of one document: its groups of changes, newest first, are
- * taken out of what is there. */
+/* undo_plan.c - plan of one document: its groups of changes, newest first, are taken out of
+ * the present content. */
 #include "core/base/merge/merge_text.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
