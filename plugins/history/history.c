@@ -119,8 +119,9 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_undo",
         .title = "Undo of many changes",
-        .summary = "Take back in the history what a run did, or an agent since a point, in all "
-                   "documents; what others changed since stays. Preview first.",
+        .summary =
+            "Take back in the history what a run did, or an agent since a point, to repair "
+            "many documents; what others changed since stays. Preview first.",
         .params = undo_params,
         .result = result,
         .run = history_undo_run,
@@ -131,8 +132,8 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_restore",
         .title = "Restoration",
-        .summary =
-            "Give a document, also a deleted one, the content of a point of the history.",
+        .summary = "Give a document the content of a point of the history, to repair it or to "
+                   "bring it back.",
         .params = restore_params,
         .result = result,
         .run = history_restore_run,
