@@ -18,6 +18,8 @@ static int edit_plan_removal(struct file_op *op)
     record->kind = FILE_CHANGE_DELETE;
     record->undo.kind = NG_UNDO_DELETE;
     record->undo.mode = op->present.mode;
+    bool has_names = op->present.type == NG_FILE_REGULAR && op->place.st.st_nlink > 1;
+    record->undo.names = has_names ? (uint64_t)op->place.st.st_nlink : 0;
     int rc =
         files_undo_make(call, files_or_empty(op->present.data), ng_str_of(""), &record->undo);
     if (rc == NG_OK && record->undoable && record->undo.inserted.len > FILES_UNDO_BYTES_MAX) {

@@ -398,6 +398,9 @@ static int plan_edit(struct file_op *op, const struct ng_file_edit *edit, bool *
     item->next = next;
     memcpy(its->before, before, sizeof(before));
     if (its != record) {
+        if (place.st.st_nlink > 1) {
+            files_inode(&place.st, its->inode);
+        }
         its->collection = ng_str_of(edit->collection);
         its->undo.group = record->to;
         if (!files_record_moves(its)) {

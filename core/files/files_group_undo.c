@@ -165,6 +165,9 @@ static int revert_file(struct file_op *op, struct ng_str path)
     }
     if (rc == NG_OK && !files_record_moves(&item->record)) {
         item->record.space = present.space;
+        if (place.st.st_nlink > 1) {
+            files_inode(&place.st, item->record.inode);
+        }
     }
     return rc != NG_OK ? rc : revert_content(op, last, present.data, item, &item->record);
 }

@@ -150,7 +150,8 @@ int files_undo_print(struct buf *out, const struct file_undo *undo)
         (void)buf_add_json(out, undo->former);
     }
     if (undo->kind == NG_UNDO_DELETE) {
-        (void)buf_printf(out, ",\"mode\":%u", (unsigned)undo->mode);
+        (void)buf_printf(out, ",\"mode\":%u,\"names\":%llu", (unsigned)undo->mode,
+                         (unsigned long long)undo->names);
     }
     if (undo->group.len > 0) {
         (void)buf_add_c(out, ",\"group\":");
@@ -211,6 +212,10 @@ int files_undo_parse(const struct ng_value *value, struct ng_str *text, struct f
     int64_t mode = 0;
     if (json_integer(json_get(value, "mode"), &mode) == NG_OK) {
         ret->mode = (uint32_t)mode & 07777U;
+    }
+    int64_t names = 0;
+    if (json_integer(json_get(value, "names"), &names) == NG_OK && names > 0) {
+        ret->names = (uint64_t)names;
     }
     ret->agent = json_get_text(value, "agent");
     ret->group = json_get_text(value, "group");
@@ -297,6 +302,24 @@ bool files_history_has_removal(const struct file_history *history)
     return history->count > 0 && history->items[history->count - 1].kind == NG_UNDO_DELETE;
 }
 
+const struct file_undo *files_history_elsewhere(const struct file_history *history,
+                                                const struct file_history *inode,
+                                                const char *now)
+{
+    if (inode == NULL || inode->count == 0) {
+        return NULL;
+    }
+    const struct file_undo *edit = &inode->items[inode->count - 1];
+    for (size_t i = 0; i < history->count; i++) {
+        if (str_equal(history->items[i].op, edit->op)) {
+            return NULL;
+        }
+    }
+    bool newer =
+        history->count == 0 || history->items[history->count - 1].time_ms <= edit->time_ms;
+    return newer && strcmp(edit->after, now) == 0 ? edit : NULL;
+}
+
 void files_history_pop(struct file_history *history, struct ng_str op)
 {
     if (files_history_on_top(history, op)) {
@@ -338,4 +361,117 @@ void files_history_push(struct file_history *history, const struct file_undo *un
     } else {
         history->count = 0; /* without this step the older ones do not apply */
     }
+}
+
+/* ---- the documents of a completed change */
+
+/* A group that is recovered late: its files may have newer steps. One that led to the content
+ * before this change is none, whatever the clock was when it was made. */
+static bool is_older(const struct file_history *history, const struct file_record *record)
+{
+    if (record->move == NULL || history->count == 0) {
+        return false;
+    }
+    const struct file_undo *last = &history->items[history->count - 1];
+    return strcmp(last->after, record->undo.before) != 0 &&
+           last->time_ms > record->undo.time_ms;
+}
+
+/* before: the steps that are stored. */
+static int history_store(struct call *call, const struct file_history *history, size_t before,
+                         struct ng_draft *next)
+{
+    if (history->count == 0 && before == 0) {
+        return NG_OK;
+    }
+    return files_history_write(call, history, next);
+}
+
+int files_history_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                     void *user)
+{
+    struct file_record *record = user;
+    struct file_history history;
+    int rc = files_history_read(call_of(call), present, &history);
+    if (rc != NG_OK || record->completed) {
+        return rc;
+    }
+    size_t before = history.count;
+    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE ||
+                record->kind == FILE_CHANGE_DELETE;
+    if (adds && (files_history_on_top(&history, record->op) || is_older(&history, record))) {
+        return NG_OK;
+    }
+    if (record->kind == FILE_CHANGE_UNDO_EDIT || record->kind == FILE_CHANGE_UNDO_DELETE) {
+        files_history_pop(&history, record->undo.op);
+        if (history.count == before) {
+            return NG_OK;
+        }
+    } else if (record->kind == FILE_CHANGE_UNDO_CREATE) {
+        files_history_pop(&history, record->undo.op);
+    } else if (record->kind == FILE_CHANGE_CREATE && !files_history_has_removal(&history)) {
+        history.count = 0; /* it belonged to an older file of this name */
+    }
+    if (adds) {
+        files_history_push(&history, &record->undo);
+    }
+    return history_store(call_of(call), &history, before, next);
+}
+
+int files_inode_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
+                   void *user)
+{
+    struct file_record *record = user;
+    struct file_history history;
+    int rc = files_history_read(call_of(call), present, &history);
+    if (rc != NG_OK || record->completed) {
+        return rc;
+    }
+    size_t before = history.count;
+    if (record->kind == FILE_CHANGE_UNDO_EDIT) {
+        files_history_pop(&history, record->undo.op);
+    } else if (!files_history_on_top(&history, record->op) && !is_older(&history, record)) {
+        struct file_undo step = record->undo;
+        step.inserted = ng_str_of("");
+        step.former = record->real;
+        files_history_push(&history, &step);
+    } else {
+        return NG_OK;
+    }
+    return history_store(call_of(call), &history, before, next);
+}
+
+int files_history_from_fn(struct ng_call *call, const struct ng_doc *present,
+                          struct ng_draft *next, void *user)
+{
+    struct file_record *record = user;
+    int rc = files_history_read(call_of(call), present, &record->carried);
+    if (rc == NG_OK && record->carried.count > 0 && !record->completed) {
+        store_draft_delete(next);
+    }
+    return rc;
+}
+
+/* Stores it under the destination. Runs after files_history_from_fn. */
+int files_history_to_fn(struct ng_call *call, const struct ng_doc *present,
+                        struct ng_draft *next, void *user)
+{
+    struct file_record *record = user;
+    struct file_history history;
+    int rc = files_history_read(call_of(call), present, &history);
+    if (rc != NG_OK || record->completed || files_history_on_top(&history, record->op)) {
+        return rc;
+    }
+    if (record->move != NULL && record->carried.count == 0 &&
+        record->kind != FILE_CHANGE_MOVE) {
+        return NG_OK; /* a former attempt has carried it */
+    }
+    size_t before = history.count;
+    history = record->carried;
+    if (record->kind == FILE_CHANGE_MOVE && record->undo.op.len > 0) {
+        files_history_push(&history, &record->undo);
+    } else {
+        files_history_pop(&history, record->undo.op);
+    }
+    return history_store(call_of(call), &history, before, next);
 }

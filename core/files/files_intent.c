@@ -83,6 +83,7 @@ static void print_members(const struct file_record *record, struct buf *out)
     if (record->to.len > 0) {
         add_member(out, "mark", ng_str_of(record->mark));
     }
+    add_member(out, "inode", ng_str_of(record->inode));
     add_member(out, "collection", record->collection);
     add_member(out, "action", record->action);
     (void)buf_printf(out, ",\"undoable\":%s,\"undo\":", record->undoable ? "true" : "false");
@@ -146,6 +147,7 @@ static int parse_members(struct call *call, const struct ng_value *value, struct
     (void)files_member_chars(value, "before", sizeof(ret->before), ret->before);
     (void)files_member_chars(value, "after", sizeof(ret->after), ret->after);
     (void)files_member_chars(value, "mark", sizeof(ret->mark), ret->mark);
+    (void)files_member_chars(value, "inode", sizeof(ret->inode), ret->inode);
     return NG_OK;
 }
 
@@ -274,6 +276,14 @@ static int peek_fn(struct ng_call *call, const struct ng_doc *present, struct ng
     return record->peek(call_of(call), record, present, record->peek_user);
 }
 
+static int inode_peek_fn(struct ng_call *call, const struct ng_doc *present,
+                         struct ng_draft *next, void *user)
+{
+    const struct file_record *record = user;
+    (void)next;
+    return files_history_read(call_of(call), present, record->inode_history);
+}
+
 /* Marks the intent of another gateway whose save this change builds on. */
 static int mark_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                    void *user)
@@ -326,6 +336,10 @@ static void set_change(struct ng_change *change, const char *collection, struct 
 size_t files_intent_changes(struct file_record *record, struct ng_change *changes)
 {
     size_t count = 0;
+    if (record->inode_history != NULL) {
+        set_change(&changes[count++], FILES_HISTORY, record->space, ng_str_of(record->inode),
+                   inode_peek_fn, record);
+    }
     if (record->peek != NULL) {
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real, peek_fn,
                    record);
@@ -453,95 +467,6 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
     return rc;
 }
 
-/* A group that is recovered late: its files may have newer steps. One that led to the content
- * before this change is none, whatever the clock was when it was made. */
-static bool is_older(const struct file_history *history, const struct file_record *record)
-{
-    if (record->move == NULL || history->count == 0) {
-        return false;
-    }
-    const struct file_undo *last = &history->items[history->count - 1];
-    return strcmp(last->after, record->undo.before) != 0 &&
-           last->time_ms > record->undo.time_ms;
-}
-
-/* before: the steps that are stored. */
-static int history_store(struct call *call, const struct file_history *history, size_t before,
-                         struct ng_draft *next)
-{
-    if (history->count == 0 && before == 0) {
-        return NG_OK;
-    }
-    return files_history_write(call, history, next);
-}
-
-static int history_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                      void *user)
-{
-    struct file_record *record = user;
-    struct file_history history;
-    int rc = files_history_read(call_of(call), present, &history);
-    if (rc != NG_OK || record->completed) {
-        return rc;
-    }
-    size_t before = history.count;
-    bool adds = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_CREATE ||
-                record->kind == FILE_CHANGE_DELETE;
-    if (adds && (files_history_on_top(&history, record->op) || is_older(&history, record))) {
-        return NG_OK;
-    }
-    if (record->kind == FILE_CHANGE_UNDO_EDIT || record->kind == FILE_CHANGE_UNDO_DELETE) {
-        files_history_pop(&history, record->undo.op);
-        if (history.count == before) {
-            return NG_OK;
-        }
-    } else if (record->kind == FILE_CHANGE_UNDO_CREATE) {
-        files_history_pop(&history, record->undo.op);
-    } else if (record->kind == FILE_CHANGE_CREATE && !files_history_has_removal(&history)) {
-        history.count = 0; /* it belonged to an older file of this name */
-    }
-    if (adds) {
-        files_history_push(&history, &record->undo);
-    }
-    return history_store(call_of(call), &history, before, next);
-}
-
-/* Takes the history from the source path of a move. */
-static int history_from_fn(struct ng_call *call, const struct ng_doc *present,
-                           struct ng_draft *next, void *user)
-{
-    struct file_record *record = user;
-    int rc = files_history_read(call_of(call), present, &record->carried);
-    if (rc == NG_OK && record->carried.count > 0 && !record->completed) {
-        store_draft_delete(next);
-    }
-    return rc;
-}
-
-/* Stores it under the destination. Runs after history_from_fn. */
-static int history_to_fn(struct ng_call *call, const struct ng_doc *present,
-                         struct ng_draft *next, void *user)
-{
-    struct file_record *record = user;
-    struct file_history history;
-    int rc = files_history_read(call_of(call), present, &history);
-    if (rc != NG_OK || record->completed || files_history_on_top(&history, record->op)) {
-        return rc;
-    }
-    if (record->move != NULL && record->carried.count == 0 &&
-        record->kind != FILE_CHANGE_MOVE) {
-        return NG_OK; /* a former attempt has carried it */
-    }
-    size_t before = history.count;
-    history = record->carried;
-    if (record->kind == FILE_CHANGE_MOVE && record->undo.op.len > 0) {
-        files_history_push(&history, &record->undo);
-    } else {
-        files_history_pop(&history, record->undo.op);
-    }
-    return history_store(call_of(call), &history, before, next);
-}
-
 static const char *event_action(const struct file_record *record)
 {
     if (record->action.len > 0) {
@@ -579,12 +504,17 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
         set_change(&changes[count], events, record->space, record->real, moved_away_fn, record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
-                   history_from_fn, record);
+                   files_history_from_fn, record);
     }
     if (moves) {
-        set_change(&changes[count++], FILES_HISTORY, space, now, history_to_fn, record);
+        set_change(&changes[count++], FILES_HISTORY, space, now, files_history_to_fn, record);
     } else if (record->undoable) {
-        set_change(&changes[count++], FILES_HISTORY, space, now, history_fn, record);
+        set_change(&changes[count++], FILES_HISTORY, space, now, files_history_fn, record);
+    }
+    bool edits = record->kind == FILE_CHANGE_EDIT || record->kind == FILE_CHANGE_UNDO_EDIT;
+    if (edits && record->undoable && record->inode[0] != '\0') {
+        set_change(&changes[count++], FILES_HISTORY, space, ng_str_of(record->inode),
+                   files_inode_fn, record);
     }
     return count;
 }

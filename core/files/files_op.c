@@ -264,6 +264,10 @@ int files_op_read(struct file_op *op, bool load, uint64_t max_bytes, bool *ret_a
         return NG_OK;
     }
     files_mark(&op->place.st, op->record.mark);
+    op->record.inode[0] = '\0';
+    if (op->place.st.st_nlink > 1) {
+        files_inode(&op->place.st, op->record.inode);
+    }
     files_describe(&op->place, &op->present);
     if (rc == NG_OK && load) {
         const struct files_load loading = {op->place.path, op->fd, max_bytes, &op->base};

@@ -13,8 +13,9 @@
 #include "core/store/store.h"
 #include "files.h"
 
-#define FILES_HASH_SIZE 33 /* 32 hex digits and a NUL; "" = there is no file */
-#define FILES_MARK_SIZE 64 /* of files_mark(), with its NUL */
+#define FILES_HASH_SIZE 33  /* 32 hex digits and a NUL; "" = there is no file */
+#define FILES_MARK_SIZE 64  /* of files_mark(), with its NUL */
+#define FILES_INODE_SIZE 40 /* of files_inode(), with its NUL */
 #define FILES_TEMP_PREFIX ".notegate-"
 #define FILES_TEMP_WRITING ".new"   /* suffix while it is written */
 #define FILES_TEMP_COMPLETE ".tmp"  /* suffix once it is durable */
@@ -243,6 +244,8 @@ int files_fill(struct call *call, struct ng_str path, int fd, char *data, size_t
 bool files_has_content(int fd, struct ng_str expected);
 /* Identifies one file, also against another one with the same name and content. */
 void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE]);
+/* The id of the history that all names of the file share. */
+void files_inode(const struct stat *st, char inode[FILES_INODE_SIZE]);
 void files_describe(const struct file_place *place, struct ng_file *ret);
 bool files_cancelled(struct call *call);
 /* NG_ECANCELLED or NG_ETIMEOUT with a message, or NG_OK. */

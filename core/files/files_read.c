@@ -254,6 +254,12 @@ int files_load(struct call *call, struct ng_str path, int fd, uint64_t max_bytes
     return NG_OK;
 }
 
+void files_inode(const struct stat *st, char inode[FILES_INODE_SIZE])
+{
+    (void)snprintf(inode, FILES_INODE_SIZE, "inode/%llx/%llx", (unsigned long long)st->st_dev,
+                   (unsigned long long)st->st_ino);
+}
+
 /* Inode numbers are reused, but any change of a file or its inode updates the ctime. */
 void files_mark(const struct stat *st, char mark[FILES_MARK_SIZE])
 {

@@ -56,8 +56,9 @@ struct file_undo {
     uint64_t at, removed;
     struct ng_str inserted; /* as stored: UTF-8, or hex digits if `hex` */
     bool hex;
-    struct ng_str former; /* NG_UNDO_MOVE */
+    struct ng_str former; /* NG_UNDO_MOVE; in the history of an inode: the name of the edit */
     uint32_t mode;        /* NG_UNDO_DELETE: permission bits */
+    uint64_t names;       /* NG_UNDO_DELETE: names that the file had; 0: one */
     struct ng_str agent;  /* made the change; absent in steps of earlier versions */
     int64_t time_ms;
     /* Of a change in a group: the path that the move led to. Its own step lists the files that
@@ -86,8 +87,20 @@ bool files_history_on_top(const struct file_history *history, struct ng_str op);
 bool files_history_has_removal(const struct file_history *history);
 /* Removes the last step, if it is that of the change `op`. */
 void files_history_pop(struct file_history *history, struct ng_str op);
+/* The last edit of the inode, if it was made under another name than that with `history`; else
+ * NULL. now: the hash of the file; inode: the history of its inode, NULL: none. */
+const struct file_undo *files_history_elsewhere(const struct file_history *history,
+                                                const struct file_history *inode,
+                                                const char *now);
 /* Adds the step and drops the oldest ones beyond the limits. */
 void files_history_push(struct file_history *history, const struct file_undo *undo);
+/* Change functions of a completion; user: the record. The history of the file; of its inode,
+ * with the edits under all its names and without texts; the history that a move takes from the
+ * source path, then stores under the destination. */
+ng_change_fn files_history_fn;
+ng_change_fn files_inode_fn;
+ng_change_fn files_history_from_fn;
+ng_change_fn files_history_to_fn;
 /* The step is of the record's change: its id, hashes, agent and time. */
 void files_undo_sign(struct call *call, const struct file_record *record,
                      struct file_undo *undo);
@@ -134,7 +147,8 @@ struct file_record {
     struct ng_str root, to_root; /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
-    char mark[FILES_MARK_SIZE];       /* of a move: files_mark() of the source, "" if unknown */
+    char mark[FILES_MARK_SIZE];   /* of a move: files_mark() of the source, "" if unknown */
+    char inode[FILES_INODE_SIZE]; /* files_inode(): the file may have several names; or "" */
     struct ng_str collection, action; /* of the event */
     bool undoable;
     struct file_undo undo;
@@ -153,7 +167,8 @@ struct file_record {
     int (*peek)(struct call *call, struct file_record *record, const struct ng_doc *present,
                 void *user);
     void *peek_user;
-    struct file_group *group;       /* of a move: what changes with it; NULL: nothing */
+    struct file_history *inode_history; /* read before `peek`; NULL: it is not wanted */
+    struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
 };
 
@@ -180,9 +195,9 @@ struct file_group {
 /* Documents of one file of a group: two events, two histories. */
 #define FILES_GROUP_DOCUMENTS 4
 
-/* Most documents of one transaction. An intent: history, intent, intent at the destination of a
- * move, marks. A completion: two events, two histories, the intent. */
-#define FILES_CHANGES_MAX (3 + FILES_MARKS_MAX)
+/* Most documents of one transaction. An intent: history, that of the inode, intent, intent at
+ * the destination of a move, marks. A completion: two events, two histories, the intent. */
+#define FILES_CHANGES_MAX (4 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
 bool files_record_moves(const struct file_record *record);

@@ -53,6 +53,20 @@ int files_undo_author(struct file_op *op, const struct file_undo *last, struct n
     return rc;
 }
 
+/* The last edit of the file was made under another of its names. */
+static int undo_elsewhere(struct file_op *op, const struct file_undo *edit)
+{
+    int rc = files_undo_author(op, edit, op->undo.path);
+    if (rc != NG_OK) {
+        return rc;
+    }
+    return call_fail(op->call, NG_ECONFLICT,
+                     "The last edit of %.*s was made under another name of this file, %.*s. "
+                     "Nothing was undone; undo it there.",
+                     (int)op->undo.path.len, op->undo.path.data, (int)edit->former.len,
+                     edit->former.data);
+}
+
 int files_undo_reply(struct file_op *op)
 {
     struct ng_file now = op->present;
@@ -67,6 +81,7 @@ int files_undo_reply(struct file_op *op)
         now.revision.data = now.type == NG_FILE_REGULAR ? now.revision.data : NULL;
         now.data = op->next;
         now.bytes = op->next.len;
+        now.names = op->record.undo.names;
     } else if (op->record.kind == FILE_CHANGE_UNDO_CREATE) {
         kind = NG_UNDO_CREATE;
         now.type = NG_FILE_NONE;
@@ -137,6 +152,21 @@ static int undo_delete_plan(struct file_op *op, const struct file_undo *last)
     return files_undo_reply(op);
 }
 
+/* Is there a last step, and was it made under this name? */
+static int undo_check_last(struct file_op *op, const struct file_history *history)
+{
+    if (!op->place.exists) {
+        return files_history_has_removal(history) ? NG_OK
+                                                  : files_fail_missing(op->call, op->undo.path);
+    }
+    const struct file_undo *elsewhere =
+        files_history_elsewhere(history, op->record.inode_history, op->record.before);
+    if (elsewhere != NULL) {
+        return undo_elsewhere(op, elsewhere);
+    }
+    return history->count > 0 ? NG_OK : fail_no_history(op);
+}
+
 /* Runs under the history's lock, before the intent is written. */
 static int undo_peek(struct call *call, struct file_record *record,
                      const struct ng_doc *present, void *user)
@@ -148,13 +178,9 @@ static int undo_peek(struct call *call, struct file_record *record,
     if (rc != NG_OK) {
         return rc;
     }
-    bool gone = !op->place.exists;
-    if (gone &&
-        (history.count == 0 || history.items[history.count - 1].kind != NG_UNDO_DELETE)) {
-        return files_fail_missing(call, op->undo.path);
-    }
-    if (history.count == 0) {
-        return fail_no_history(op);
+    rc = undo_check_last(op, &history);
+    if (rc != NG_OK) {
+        return rc;
     }
     const struct file_undo *last = &history.items[history.count - 1];
     if (files_undo_is_group(last)) {
@@ -177,8 +203,8 @@ static int undo_peek(struct call *call, struct file_record *record,
         return rc;
     }
     if (last->kind == NG_UNDO_DELETE) {
-        return gone ? undo_delete_plan(op, last)
-                    : files_undo_changed(op, op->undo.path, record->before);
+        return !op->place.exists ? undo_delete_plan(op, last)
+                                 : files_undo_changed(op, op->undo.path, record->before);
     }
     if (last->kind == NG_UNDO_CREATE) {
         record->kind = FILE_CHANGE_UNDO_CREATE;
@@ -292,6 +318,15 @@ static int undo_locked(struct file_op *op)
     op->keep_owner = op->place.exists;
     op->record.peek = undo_peek;
     op->record.peek_user = op;
+    op->record.inode_history = NULL;
+    if (op->place.exists) {
+        files_inode(&op->place.st, op->record.inode);
+        op->record.inode_history =
+            arena_zalloc(&call->arena, sizeof(*op->record.inode_history));
+        if (op->record.inode_history == NULL) {
+            return call_no_memory(call);
+        }
+    }
     return files_op_intent(op);
 }
 

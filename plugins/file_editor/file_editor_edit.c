@@ -348,6 +348,14 @@ static int undo_replied(struct ng_call *call, enum ng_undo_kind kind, const stru
                                   former};
         return host->reply_parts(call, pieces, NG_COUNT(pieces));
     }
+    if (kind == NG_UNDO_DELETE && NG_HAS(now, names) && now->names > 1) {
+        return ng_reply(call,
+                        host->format(call,
+                                     "%.*sIt had deleted the file, which is back as a "
+                                     "file of its own: it was one of %llu names of a "
+                                     "file, and the others do not change with it.",
+                                     (int)done.len, done.data, (unsigned long long)now->names));
+    }
     if (kind == NG_UNDO_DELETE) {
         const char *what = now->type == NG_FILE_DIRECTORY ? "folder" : "file";
         return ng_reply(call, host->format(call, "%.*sIt had deleted the %s, which is back.",

@@ -220,7 +220,8 @@ AT(ng_file, revision, 80);
 AT(ng_file, bytes, 96);
 AT(ng_file, modified_ms, 104);
 AT(ng_file, mode, 112);
-SIZE(ng_file, 120);
+AT(ng_file, names, 120);
+SIZE(ng_file, 128);
 PAD(ng_file, type, 4);
 PAD(ng_file, mode, 4);
 

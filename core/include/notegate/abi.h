@@ -32,7 +32,7 @@
  * ng_origin, and origin of ng_doc, ng_event and ng_put; tool and event_data of ng_doc; gateway
  * of ng_put; sqlite_bytes of ng_host; NG_COLLECTION_CONTENT; members of ng_collection;
  * ng_names, ng_trail and ng_as_of, and collection, use_collection, point_seq, revision_at and
- * trail of ng_host; ng_run, and runs of ng_host and ng_documents.
+ * trail of ng_host; ng_run, and runs of ng_host and ng_documents; names of ng_file.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

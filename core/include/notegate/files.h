@@ -50,6 +50,9 @@ struct ng_file {
     uint64_t bytes;
     int64_t modified_ms;
     uint32_t mode; /* permission bits */
+    /* Of a removed file that an undo made again: the names that it had, if they were several.
+     * It is a file of its own now. Else 0; newer. */
+    uint64_t names;
 };
 
 /*

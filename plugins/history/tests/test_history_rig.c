@@ -298,8 +298,9 @@ void expect_all_or_no_memory(const char *tool, const char *arguments)
     struct answer whole = go(tool, arguments);
     long fails = 0;
     for (bool failed = true; failed; fails++) {
+        struct call *call = harness_new_call(&harness); /* may take one that was used before */
         alloc_fail_after(fails);
-        struct answer answer = harness_call(&harness, tool, arguments);
+        struct answer answer = harness_run(call, tool, arguments);
         failed = atomic_load(&alloc_countdown) < 0; /* the allocation came */
         alloc_fail_after(-1);
         if (answer.rc != NG_OK) {

@@ -199,7 +199,7 @@ static void test_several_names(void **state)
     edit_works(harness, "\"command\":\"str_replace\",\"old_str\":\"longer than what comes\"",
                "g");
     has(harness, "h", "a\nx\n\n");
-    edit_fails(harness, UNDO, "f", "CONFLICT", "Another program changed the file");
+    edit_fails(harness, UNDO, "f", "CONFLICT", "was made under another name of this file");
     edit_works(harness, UNDO, "g");
     edit_works(harness, UNDO, "f");
     has(harness, "f", "a\nlonger than what comes\n");
