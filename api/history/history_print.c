@@ -9,12 +9,6 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 
-#define PRINT_YELLOW "\033[33m"
-#define PRINT_CYAN "\033[36m"
-#define PRINT_GREEN "\033[32m"
-#define PRINT_RED "\033[31m"
-#define PRINT_BOLD "\033[1m"
-#define PRINT_END "\033[m"
 /* Signs of a stat at most. */
 #define PRINT_STAT_MAX 40
 /* Characters of a time up to its seconds. */
@@ -76,6 +70,16 @@ static struct ng_str print_take_line(struct ng_str *text)
     return line;
 }
 
+void history_print_word(struct buf *out, struct ng_str word)
+{
+    print_word(out, word);
+}
+
+struct ng_str history_print_take_line(struct ng_str *text)
+{
+    return print_take_line(text);
+}
+
 /* A number; a revision that is a text (a file's). */
 static void print_revision(struct buf *out, const struct ng_value *object, const char *name)
 {
@@ -93,6 +97,11 @@ static void print_title(struct buf *out, const struct ng_value *object)
     print_word(out, json_get_text(object, "collection"));
     (void)buf_add_char(out, '/');
     print_word(out, json_get_text(object, "id"));
+}
+
+void history_print_title(struct buf *out, const struct ng_value *object)
+{
+    print_title(out, object);
 }
 
 static void print_member(struct buf *out, const char *label, struct ng_str value)

@@ -45,6 +45,12 @@ def test_an_entry(shell):
     assert '"content":"one"' in answers.replace(": ", ":")
 
 
+def test_everything_of_a_run(shell):
+    answers = shell(block(GUIDE, "sh", "undo --run"))
+    assert "2 to take back, 0 unchanged, 0 conflicts\n" in answers and "2 taken back, 0 unchanged, 0 conflicts\nrun undo-" in answers
+    assert '"content":"one"' in answers.replace(": ", ":")
+
+
 def test_removed_for_good(shell):
     answers = shell(block(GUIDE, "sh", "purge=true")).replace(": ", ":")
     assert '"status":"purged"' in answers and '"pending"' not in answers
@@ -58,4 +64,4 @@ def test_a_note_a_file_a_cell(shell):
 
 
 def test_every_block_has_its_test():
-    assert len(blocks(GUIDE, "sh")) == 4
+    assert len(blocks(GUIDE, "sh")) == 5
