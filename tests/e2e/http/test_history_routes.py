@@ -117,7 +117,7 @@ def test_refused_bodies(edited, path, arguments, headers, status, code):
 @pytest.mark.parametrize("path", ["/undo", "/restore"])
 def test_requests_that_are_none(edited, path):
     wrong = edited.client.get(f"/v1/history{path}")
-    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "POST")
+    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "POST, OPTIONS")
     form = edited.client.post(f"/v1/history{path}", content="run=night", headers={"Content-Type": "application/x-www-form-urlencoded"})
     assert (form.status_code, form.json()["code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
     assert edited.client.post(f"/v1/history{path}", content="{", headers={"Content-Type": "application/json"}).status_code == 400
