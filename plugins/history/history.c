@@ -150,9 +150,8 @@ static const struct ng_tool history_tools[] = {
     {
         .name = "history_undo",
         .title = "Take back changes",
-        .summary =
-            "Take back the changes of a run, or of an agent since a point, in all notebooks "
-            "and entries, keeping what others changed since. Preview first.",
+        .summary = "Take back in the history what a run did, or an agent since a point, in all "
+                   "notebooks and entries; what others changed since stays. Preview first.",
         .params = undo_params,
         .result = ANY_OBJECT,
         .run = history_undo_run,

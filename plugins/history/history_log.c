@@ -171,6 +171,9 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
         json_member_string(list.writer, "cursor",
                            call->host->format(call, "%llu", (unsigned long long)next));
     }
+    if (rc == NG_OK) {
+        rc = history_put_unfinished(call, list.writer);
+    }
     json_end(list.writer);
     return rc;
 }
