@@ -33,7 +33,7 @@ def shell(tmp_path):
 
 
 def test_a_named_text(shell):
-    answers = shell(block(GUIDE, "sh", "name=plan ")).splitlines()
+    answers = shell(block(GUIDE, "sh", "mode=undo name=plan")).splitlines()
     assert answers[2] == "Undid the last change of notebook 'plan'"
     assert answers[4] == "Undid the last change of notebook 'plans': renamed back to 'plan'"
     assert answers[6:] == ["Undid the deletion of notebook 'plan'", "one"]
