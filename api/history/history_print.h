@@ -9,7 +9,7 @@
 
 #include "core/json/json.h"
 
-/* Where style.is_coloured. */
+/* Colours, for a style that has them. */
 #define PRINT_YELLOW "\033[33m"
 #define PRINT_CYAN "\033[36m"
 #define PRINT_GREEN "\033[32m"
