@@ -46,6 +46,7 @@ enum command_option {
     OPTION_LINES = 1 << 17,   /* --lines */
     OPTION_FILTER = 1 << 18,  /* which changes of the history */
     OPTION_UNDO = 1 << 19,    /* undo: further changes, and how they are taken back */
+    OPTION_STAT = 1 << 20,    /* --stat */
 };
 
 /* Options without a value, or-ed. */
@@ -65,9 +66,10 @@ enum line_flag {
     LINE_NO_RESTORE = 1 << 12, /* takes LINE_RESTORE back */
     LINE_OCSF = 1 << 13,       /* audit: events of OCSF */
     LINE_ONELINE = 1 << 14,    /* log: a line for each change */
-    LINE_STAT = 1 << 15,       /* log: lines added and removed */
+    LINE_STAT = 1 << 15,       /* log, diff: their numbers of lines */
     LINE_PATCH = 1 << 16,      /* log: comparisons */
     LINE_NO_PAGER = 1 << 17,
+    LINE_RUNS = 1 << 18,    /* log: runs */
     LINE_YES = 1 << 19,     /* undo: without a question */
     LINE_DRY_RUN = 1 << 20, /* undo: only the preview */
     LINE_LIST = 1 << 21     /* undo: those that were cut off */

@@ -25,12 +25,33 @@ struct log {
 
 /* ---- words and options ---- */
 
+/* The list of runs takes a part of the filter, and has one form. */
+static int log_check_runs(const struct command_line *line)
+{
+    if (!line_has(line, LINE_RUNS)) {
+        return COMMAND_OK;
+    }
+    if (line->word_count > 0 || line->find.id != NULL || line->find.tool != NULL ||
+        line->find.action != NULL) {
+        return command_usage(line, "--runs lists runs of --agent, --run, --collection, "
+                                   "--space, --since and --until: leave out the rest");
+    }
+    if (line_has(line, LINE_ONELINE | LINE_STAT | LINE_PATCH)) {
+        return command_usage(line, "--runs has a line for each run: leave out --oneline, "
+                                   "--stat and -p");
+    }
+    return COMMAND_OK;
+}
+
 static int log_check(struct command_line *line, struct log *log)
 {
     uint64_t number = 0;
     int rc = history_filter_check(line);
     if (rc == COMMAND_OK && line->word_count > 0) {
         rc = history_filter_name(line, &log->name);
+    }
+    if (rc == COMMAND_OK) {
+        rc = log_check_runs(line);
     }
     if (rc == COMMAND_OK && line->find.number != NULL &&
         (!str_number(ng_str_of(line->find.number), INT64_MAX, &number) || number == 0)) {
@@ -54,6 +75,9 @@ static int log_ask(struct history_session *session, struct log *log,
     struct ng_writer *writer = history_ask_args(&session->ask);
     uint64_t page = line_has(line, LINE_PATCH) ? LOG_PAGE_DIFFS : LOG_PAGE;
     history_filter_add(&session->ask, &log->name);
+    if (line_has(line, LINE_RUNS)) {
+        history_ask_text(&session->ask, "by", ng_str_of("run"));
+    }
     json_member_int(writer, "limit", (int64_t)u64_min(log->left, page));
     if (log->cursor.len > 0) {
         json_member_string(writer, "cursor", buf_str(&log->cursor));
@@ -117,12 +141,18 @@ static int log_page(struct history_session *session, struct log *log,
                     const struct ng_value *answer, bool *ret_more)
 {
     bool is_json = line_has(session->line, LINE_JSON);
+    bool is_runs = line_has(session->line, LINE_RUNS);
+    const struct ng_value *rows = json_get(answer, is_runs ? "runs" : "changes");
     int rc = COMMAND_OK;
     *ret_more = !is_json || history_session_put_json(session, answer);
-    for (const struct ng_value *change = json_first(json_get(answer, "changes"));
+    if (is_runs && !is_json) {
+        history_print_runs(&session->text, session->out.style, rows);
+        *ret_more = history_session_put(session);
+    }
+    for (const struct ng_value *change = json_first(rows);
          rc == COMMAND_OK && change != NULL && *ret_more; change = change->next) {
         log->left -= log->left > 0;
-        if (!is_json) {
+        if (!is_json && !is_runs) {
             rc = log_add_change(session, log, change);
             *ret_more = history_session_put(session);
         }

@@ -34,6 +34,9 @@ void history_print_oneline(struct buf *out, struct history_style style,
                            const struct ng_value *change);
 void history_print_stat(struct buf *out, struct history_style style,
                         const struct ng_value *change);
+/* The list of runs: a line each, in columns. */
+void history_print_runs(struct buf *out, struct history_style style,
+                        const struct ng_value *runs);
 /* In the place of a comparison that cannot be had: why. */
 void history_print_note(struct buf *out, struct ng_str why);
 /* Of `history_read`: the maker of the revision, and its members. */
@@ -43,6 +46,11 @@ void history_print_text(struct buf *out, struct history_style style, struct ng_s
 /* Of `history_diff`, of `history_blame`. */
 void history_print_diff(struct buf *out, struct history_style style,
                         const struct ng_value *answer);
+/* A document of `history_diff` of selected changes. */
+void history_print_changed(struct buf *out, struct history_style style,
+                           const struct ng_value *row);
+void history_print_changed_stat(struct buf *out, struct history_style style,
+                                const struct ng_value *row);
 void history_print_blame(struct buf *out, struct history_style style,
                          const struct ng_value *answer);
 

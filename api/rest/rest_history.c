@@ -17,11 +17,12 @@
 
 /* ---- the query as arguments ---- */
 
-/* Does the schema of the argument name lists, too? */
+/* Does the schema of the argument leave its type open, for texts and lists of them? */
 static bool takes_list(const struct tool *tool, struct ng_str name)
 {
     const struct ng_value *properties = json_get(tool->params_tree, "properties");
-    return json_get(json_get_str(properties, name), "anyOf") != NULL;
+    const struct ng_value *property = json_get_str(properties, name);
+    return property != NULL && json_get(property, "type") == NULL;
 }
 
 static int add_parameter(struct http_request *request, struct ng_writer *writer,
@@ -139,7 +140,8 @@ int rest_history(struct http_request *request)
     return NG_OK;
 }
 
-/* The text of one member, as it is. */
+/* The text of one member, as it is. Answers of several documents do not have it, and remain
+ * objects. */
 static void reply_plain(struct http_request *request, struct call *call, const char *member)
 {
     const struct ng_value *answer = NULL;
@@ -149,8 +151,13 @@ static void reply_plain(struct http_request *request, struct call *call, const c
         (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
         return;
     }
+    const struct ng_value *text = json_get(answer, member);
+    if (text == NULL) {
+        (void)buf_add_str(&request->reply.body, call->final.text);
+        return;
+    }
     request->reply.content_type = "text/plain; charset=utf-8";
-    (void)buf_add_str(&request->reply.body, json_text(json_get(answer, member)));
+    (void)buf_add_str(&request->reply.body, json_text(text));
 }
 
 void rest_history_finish(struct http_request *request)

@@ -92,16 +92,12 @@ int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run,
     return trail_runs(call, &mine, run, user);
 }
 
-const struct ng_value *host_members(struct ng_call *pub, const struct ng_doc *doc)
+const struct ng_value *host_members(struct ng_call *pub, struct ng_str name,
+                                    const struct ng_value *body)
 {
     struct call *call = call_of(pub);
-    const struct ng_collection *collection =
-        store_collection(call->gateway->store, doc->key.collection);
-    struct content content = {0};
-    if (collection == NULL || content_of(&call->arena, collection, doc, &content) != NG_OK) {
-        return NULL;
-    }
-    return content.members;
+    const struct ng_collection *collection = store_collection(call->gateway->store, name);
+    return collection != NULL ? content_members(&call->arena, collection, body) : NULL;
 }
 
 int host_restore(struct ng_call *pub, const struct ng_restore *restore)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* content.c - what people write of a document, and how its plugin gives it back. */
+/* content.c - text and members of a document that people write, and how its plugin gives them
+ * back. */
 #include "content.h"
 
 #include <string.h>
@@ -66,9 +67,9 @@ size_t content_names(const struct ng_collection *collection,
     return count;
 }
 
-static const struct ng_value *members_of(struct arena *arena,
-                                         const struct ng_collection *collection,
-                                         const struct ng_value *body)
+const struct ng_value *content_members(struct arena *arena,
+                                       const struct ng_collection *collection,
+                                       const struct ng_value *body)
 {
     struct ng_value *object = arena_zalloc(arena, (CONTENT_MEMBERS_MAX + 1) * sizeof(*object));
     if (object == NULL) {
@@ -97,12 +98,12 @@ static const struct ng_value *members_of(struct arena *arena,
 int content_of(struct arena *arena, const struct ng_collection *collection,
                const struct ng_doc *doc, struct content *ret)
 {
-    *ret = (struct content){.exists = doc != NULL && doc->revision != 0 && !doc->deleted};
+    *ret = (struct content){.exists = doc->revision != 0 && !doc->deleted};
     if (!ret->exists) {
         return NG_OK;
     }
     ret->text = str_or(doc->text, ng_str_of(""));
-    ret->members = members_of(arena, collection, doc->body);
+    ret->members = content_members(arena, collection, doc->body);
     return ret->members != NULL ? NG_OK : NG_EINTERNAL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * content.h - what people write of a document, which an undo or a restore gives back: its text
- * and some members of its JSON (members of ng_collection). The plugin makes the rest.
+ * content.h - text of a document and the members of its JSON that people write (members of
+ * ng_collection). An undo or a restore gives these back; the plugin makes the rest.
  */
 #ifndef NOTEGATE_CORE_CONTENT_H
 #define NOTEGATE_CORE_CONTENT_H
@@ -22,6 +22,10 @@ struct content {
 /* Their last names. */
 size_t content_names(const struct ng_collection *collection,
                      struct ng_str ret[CONTENT_MEMBERS_MAX]);
+/* Those of the JSON of a document: an object in memory of the arena. NULL: out of memory. */
+const struct ng_value *content_members(struct arena *arena,
+                                       const struct ng_collection *collection,
+                                       const struct ng_value *body);
 /* Memory of the arena; text and values are those of the document. NG_OK or NG_EINTERNAL. */
 int content_of(struct arena *arena, const struct ng_collection *collection,
                const struct ng_doc *doc, struct content *ret);

@@ -12,24 +12,17 @@
 #include "core/store/store.h"
 
 #define UNDO_RUN_CHARS 12
-/* Documents of one commit; one place is that of the record. */
-#define BATCH_MAX (NG_CHANGES_MAX - 1)
+/* Memory of a plan besides its contents. */
+#define PLAN_BYTES ((size_t)4096)
 
-/* Plans that are committed together. Their memory is that of `call`. */
+/* Plans that are committed at once. */
 struct batch {
     struct undo *undo;
-    struct call *call; /* NULL: none yet */
-    struct undo_plan plans[BATCH_MAX];
+    struct undo_plan plans[UNDO_BATCH];
     size_t count;
     size_t bytes;
     struct undo_doc *again, **last_again; /* to be planned once more */
 };
-
-/* Memory of a plan: of itself and, for each byte of the text, of the versions that it reads. */
-#define PLAN_BYTES ((size_t)4096)
-#define PLAN_COPIES 4
-
-enum batch_end { BATCH_MORE, BATCH_LAST };
 
 /* "undo-", and random digits and letters. */
 static int make_run(struct undo *undo)
@@ -83,11 +76,27 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     return text;
 }
 
+/* Where another change was faster, its result is merged instead. */
+static int commit_merge(struct undo_plan *plan, const struct ng_doc *present)
+{
+    plan->moved = present->text.len + plan->bytes > UNDO_MERGE_BYTES;
+    return plan->moved ? NG_OK : undo_plan_merge(plan, present);
+}
+
 static int commit_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
                      void *user)
 {
     struct undo_plan *plan = user;
     struct call *call = call_of(pub);
+    int rc = NG_OK;
+    plan->made = 0;
+    plan->moved = false;
+    if (present->revision != plan->present) {
+        rc = commit_merge(plan, present);
+    }
+    if (rc != NG_OK || plan->moved || plan->result != NG_UNDO_DONE) {
+        return rc;
+    }
     const struct ng_content content = {
         .size = sizeof(content),
         .key = plan->doc->key,
@@ -96,16 +105,7 @@ static int commit_fn(struct ng_call *pub, const struct ng_doc *present, struct n
         .members = plan->next.members,
         .last = plan->last,
     };
-    plan->made = 0;
-    plan->moved = present->revision != plan->present;
-    if (plan->moved && !plan->undo->recorded) {
-        return call_fail(call, NG_ECONFLICT, "the document has changed");
-    }
-    if (plan->moved) {
-        plan->undo->keeps_record = true;
-        return NG_OK;
-    }
-    int rc = content_draft(call, &content, present, next);
+    rc = content_draft(call, &content, present, next);
     if (rc != NG_OK) {
         return rc;
     }
@@ -146,34 +146,8 @@ static int report(struct undo_plan *plan)
 
 static void batch_init(struct batch *batch, struct undo *undo)
 {
-    *batch = (struct batch){.undo = undo, .last_again = NULL};
+    *batch = (struct batch){.undo = undo};
     batch->last_again = &batch->again;
-}
-
-/* A call of the same caller, whose changes are those of the undo's run. */
-static int batch_open(struct batch *batch)
-{
-    if (batch->call == NULL) {
-        batch->call = dispatch_child(batch->undo->call);
-    }
-    if (batch->call == NULL) {
-        return call_no_memory(batch->undo->call);
-    }
-    call_set_run(batch->call, ng_str_of(batch->undo->run));
-    return NG_OK;
-}
-
-/* The audit entry of the undo's call names what the batch has changed. */
-static void batch_note(struct batch *batch)
-{
-    for (const struct call_change *at = batch->call->changes; at != NULL; at = at->next) {
-        const struct ng_key key = {at->collection, at->space, at->id};
-        struct call_change *note = call_note_change(batch->undo->call, &key, at->revision);
-        if (note != NULL) {
-            note->seq = at->seq;
-            note->is_stored = at->is_stored;
-        }
-    }
 }
 
 static void batch_close(struct batch *batch)
@@ -183,44 +157,19 @@ static void batch_close(struct batch *batch)
     }
     batch->count = 0;
     batch->bytes = 0;
-    if (batch->call != NULL) {
-        call_unref(batch->call);
-        batch->call = NULL;
-    }
 }
 
-static int batch_fail(struct batch *batch, int rc)
+/* The audit entry of the undo's call names what was changed. */
+static void note_changes(struct undo_plan *plan)
 {
-    struct ng_str message = batch->call->staged.message;
-    return call_fail(batch->undo->call, rc, "%.*s", (int)message.len, message.data);
-}
-
-static void plan_change(struct undo_plan *plan, struct ng_change *change)
-{
-    *change = (struct ng_change){
-        .size = sizeof(*change), .key = plan->doc->key, .fn = commit_fn, .user = plan};
-}
-
-/* One commit; the record goes with it if it is the last one. */
-static int batch_write(struct batch *batch, const struct undo_plan *only, enum batch_end end)
-{
-    struct undo *undo = batch->undo;
-    struct ng_change changes[NG_CHANGES_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < batch->count; i++) {
-        if (only == NULL || only == &batch->plans[i]) {
-            plan_change(&batch->plans[i], &changes[count++]);
+    for (const struct call_change *at = plan->call->changes; at != NULL; at = at->next) {
+        const struct ng_key key = {at->collection, at->space, at->id};
+        struct call_change *note = call_note_change(plan->undo->call, &key, at->revision);
+        if (note != NULL) {
+            note->seq = at->seq;
+            note->is_stored = at->is_stored;
         }
     }
-    undo->keeps_record = batch->again != NULL;
-    if (end == BATCH_LAST && undo->recorded) {
-        undo_record_drop(undo, &changes[count++]);
-    }
-    call_reset_result(batch->call);
-    if (count == 0) {
-        return NG_OK;
-    }
-    return store_write_wait(batch->call->gateway->store, batch->call, changes, count);
 }
 
 /* Is the failure one of the document, and not of the gateway? */
@@ -230,71 +179,56 @@ static bool is_refusal(int rc)
            rc == NG_EFAILED || rc == NG_ENOTFOUND || rc <= NG_EPLUGIN;
 }
 
-/* One of the documents was refused: each by its own. */
-static int batch_each(struct batch *batch)
+/* The plan after its commit. One that has moved is planned again. */
+static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
 {
-    int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < batch->count; i++) {
-        struct undo_plan *plan = &batch->plans[i];
-        rc = batch_write(batch, plan, BATCH_MORE);
-        if (is_refusal(rc)) {
-            plan->made = 0;
-            plan->moved = false;
-            undo_plan_refuse(plan, rc == NG_ETOOLARGE ? "too_large" : "invalid_merge");
-            rc = NG_OK;
-        }
+    if (rc != NG_OK && !is_refusal(rc)) {
+        return undo_plan_fail(plan, rc);
     }
-    return rc;
+    if (rc != NG_OK) {
+        plan->made = 0;
+        undo_plan_refuse(plan, rc == NG_ETOOLARGE ? "too_large" : "invalid_merge");
+    } else if (plan->moved && ++plan->doc->tries < UNDO_TRIES_MAX) {
+        plan->doc->next = NULL;
+        *batch->last_again = plan->doc;
+        batch->last_again = &plan->doc->next;
+        return NG_OK;
+    } else if (plan->moved) {
+        undo_plan_refuse(plan, "busy");
+    }
+    note_changes(plan);
+    return report(plan);
 }
 
-/* Those that have moved are planned again. */
-static int batch_report(struct batch *batch)
-{
-    int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < batch->count; i++) {
-        struct undo_plan *plan = &batch->plans[i];
-        if (plan->result == NG_UNDO_DONE && plan->moved &&
-            ++plan->doc->tries < UNDO_TRIES_MAX) {
-            plan->doc->next = NULL;
-            *batch->last_again = plan->doc;
-            batch->last_again = &plan->doc->next;
-            continue;
-        }
-        if (plan->result == NG_UNDO_DONE && plan->moved) {
-            undo_plan_refuse(plan, "busy");
-        }
-        rc = report(plan);
-    }
-    return rc;
-}
-
-static int batch_commit(struct batch *batch, enum batch_end end)
+static int batch_commit(struct batch *batch)
 {
     struct undo *undo = batch->undo;
-    int rc = batch_open(batch);
-    /* Without a record there is one commit, of all or nothing. */
-    if (rc == NG_OK && end == BATCH_MORE && !undo->recorded) {
+    struct store_each items[UNDO_BATCH];
+    int rc = NG_OK;
+    if (batch->count == 0) {
+        batch->bytes = 0;
+        return NG_OK;
+    }
+    if (!undo->recorded && undo->first->next != NULL) { /* one document needs no record */
         rc = undo_record_write(undo);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    rc = batch_write(batch, NULL, end);
-    if (is_refusal(rc) && !undo->recorded) {
-        rc = undo_record_write(undo);
-        if (rc != NG_OK) {
-            return rc;
-        }
-        rc = batch_write(batch, NULL, end);
+    for (size_t i = 0; i < batch->count; i++) {
+        struct undo_plan *plan = &batch->plans[i];
+        items[i].call = plan->call;
+        items[i].change = (struct ng_change){.size = sizeof(items[i].change),
+                                             .key = plan->doc->key,
+                                             .fn = commit_fn,
+                                             .user = plan};
+        items[i].rc = NG_OK;
     }
-    if (is_refusal(rc)) {
-        rc = batch_each(batch);
+    store_write_each(undo->call->gateway->store, items, batch->count);
+    for (size_t i = 0; i < batch->count; i++) {
+        int taken = batch_take(batch, &batch->plans[i], items[i].rc);
+        rc = rc != NG_OK ? rc : taken;
     }
-    if (rc != NG_OK) {
-        return batch_fail(batch, rc);
-    }
-    batch_note(batch);
-    rc = batch_report(batch);
     batch_close(batch);
     return rc;
 }
@@ -303,14 +237,15 @@ static int batch_commit(struct batch *batch, enum batch_end end)
 static int batch_add(struct batch *batch, struct undo_doc *doc)
 {
     struct undo *undo = batch->undo;
-    int rc = batch_open(batch);
-    if (rc != NG_OK) {
-        return rc;
-    }
     struct undo_plan *plan = &batch->plans[batch->count];
-    *plan = (struct undo_plan){.undo = undo, .doc = doc, .call = batch->call};
-    rc = undo_plan(plan);
-    batch->bytes += PLAN_BYTES + PLAN_COPIES * plan->next.text.len;
+    *plan = (struct undo_plan){.undo = undo, .doc = doc, .call = dispatch_child(undo->call)};
+    if (plan->call == NULL) {
+        return call_no_memory(undo->call);
+    }
+    call_set_run(plan->call, ng_str_of(undo->run));
+    int rc = undo_plan(plan);
+    rc = rc == NG_OK ? rc : undo_plan_fail(plan, rc);
+    batch->bytes += PLAN_BYTES + plan->bytes;
     if (rc == NG_OK && (undo->work->dry_run || plan->result != NG_UNDO_DONE)) {
         rc = report(plan);
     } else if (rc == NG_OK) {
@@ -335,19 +270,16 @@ static int run_pass(struct batch *batch, struct undo_doc *doc)
     while (rc == NG_OK && doc != NULL) {
         struct undo_doc *next = doc->next;
         rc = batch_add(batch, doc);
-        bool full = batch->count == BATCH_MAX || batch->bytes > UNDO_BATCH_BYTES;
-        if (rc == NG_OK && full && next != NULL) {
-            rc = batch->count > 0 ? batch_commit(batch, BATCH_MORE) : NG_OK;
-            batch_close(batch);
-            if (rc == NG_OK) {
-                rc = check_cancelled(batch->undo);
-            }
+        if (rc == NG_OK && (batch->count == UNDO_BATCH || batch->bytes > UNDO_BATCH_BYTES)) {
+            rc = batch_commit(batch);
+        }
+        if (rc == NG_OK) {
+            rc = check_cancelled(batch->undo);
         }
         doc = next;
     }
-    bool writes = batch->count > 0 || batch->undo->recorded;
-    if (rc == NG_OK && writes && !batch->undo->work->dry_run) {
-        rc = batch_commit(batch, BATCH_LAST);
+    if (rc == NG_OK) {
+        rc = batch_commit(batch);
     }
     batch_close(batch);
     return rc;

@@ -5,11 +5,11 @@
  * The changes are selected first, up to a number that does not move any more. Of each document
  * they form groups of consecutive revisions. The newest group comes first: what it changed is
  * taken out of what is there by a three-way merge (base: the content after the group, before:
- * the content before it). The results are committed in batches, each document under the
- * revision that it was planned for; one that has moved is planned again.
+ * the content before it). Each document is a commit of its own, under the revision that it was
+ * planned for, with up to UNDO_BATCH under way; one that has moved is planned again.
  *
- * The record of an undo is durable before its first commit, and goes with its last one. So what
- * a kill leaves is known, and can be continued.
+ * The record of an undo is durable before its first commit, and its removal is its last one. So
+ * what a kill leaves is known, and can be continued.
  */
 #ifndef NOTEGATE_CORE_UNDO_H
 #define NOTEGATE_CORE_UNDO_H
@@ -17,12 +17,18 @@
 #include "content.h"
 #include "core/base/hash_table.h"
 #include "core/base/merge/merge_conflict.h"
+#include "core/store/store.h"
 
 /* Documents of one undo, and their changes. */
 #define UNDO_DOCUMENTS_MAX ((size_t)10000)
 #define UNDO_CHANGES_MAX ((size_t)1000 * 1000)
 /* Plans of a document that moves, before it is `busy`. */
 #define UNDO_TRIES_MAX 10
+/* Commits under way at once. */
+#define UNDO_BATCH STORE_EACH_MAX
+/* Bytes of contents that are merged again in the change function itself, where another change
+ * was faster: that function must be quick. */
+#define UNDO_MERGE_BYTES ((size_t)256 << 10)
 /* Bytes of the contents of one batch, beyond which it is committed. */
 #define UNDO_BATCH_BYTES ((size_t)16 << 20)
 /* Revisions that an event lists. */
@@ -72,22 +78,28 @@ struct undo {
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    bool recorded;     /* its record is stored */
-    bool keeps_record; /* the present commit leaves it: a document has moved */
-    bool dropped;      /* a commit has removed it */
+    bool recorded; /* its record is stored */
     struct ng_undo_done result;
+};
+
+/* Consecutive revisions: the content that they led to, and the one before them. */
+struct undo_group {
+    struct content base, before;
 };
 
 /* A planned document. */
 struct undo_plan {
     struct undo *undo;
     struct undo_doc *doc;
-    struct call *call; /* holds its memory */
+    struct call *call; /* of its own, holds its memory and makes the change */
     uint64_t present;  /* newest revision; 0: none */
     enum ng_undo_result result;
     struct content next;
     const struct ng_value *last; /* see struct ng_content */
-    struct ng_str conflict;      /* JSON, memory of undo->call */
+    struct ng_str conflict;      /* JSON */
+    struct undo_group *groups;   /* the newest first */
+    size_t group_count;
+    size_t bytes; /* of all these contents */
     uint64_t lines_added, lines_removed;
     struct buf text; /* the merged text */
     uint64_t made;   /* revision */
@@ -97,9 +109,14 @@ struct undo_plan {
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
  * done. NG_ETOOLARGE, or the store's error. */
 int undo_select(struct undo *undo);
-/* undo_plan.c. NG_OK: also a conflict. undo_plan_done() in any case. */
+/* undo_plan.c. NG_OK: also a conflict; else the plan's call has failed. undo_plan_done() in any
+ * case. */
 int undo_plan(struct undo_plan *plan);
+/* The same for another newest revision; reads nothing. */
+int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest);
 void undo_plan_done(struct undo_plan *plan);
+/* The failure of the plan's call is that of the undo's own. Returns rc. */
+int undo_plan_fail(struct undo_plan *plan, int rc);
 /* A conflict without places; the text is a literal. */
 void undo_plan_refuse(struct undo_plan *plan, const char *reason);
 /* undo_record.c. Reads undo->run's record into `what` and the like. NG_ENOTFOUND: there is
@@ -107,9 +124,7 @@ void undo_plan_refuse(struct undo_plan *plan, const char *reason);
 int undo_record_read(struct undo *undo, struct ng_str run);
 /* Stores the record; waits for the commit. */
 int undo_record_write(struct undo *undo);
-/* The change that removes the record, unless undo->keeps_record by then. */
-void undo_record_drop(struct undo *undo, struct ng_change *ret);
-/* Removes it if no commit has, and the records of the undos that this one has taken back. */
+/* Removes it, and the records of the undos that this one has taken back. */
 int undo_record_end(struct undo *undo);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* undo_plan.c - what an undo makes of one document: its groups of changes, newest first, are
- * taken out of what is there. */
+/* undo_plan.c - plan of one document: its groups of changes, newest first, are taken out of
+ * the present content. */
 #include "core/base/merge/merge_text.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
@@ -12,13 +12,7 @@
 /* Bytes of a conflict in JSON: MERGE_PLACES_MAX places with two sides each. */
 #define CONFLICT_BYTES_MAX ((size_t)1 << 20)
 
-static int plan_no_memory(struct undo_plan *plan)
-{
-    return call_no_memory(plan->undo->call);
-}
-
-/* A failure of the store, as that of the undo's own call. */
-static int plan_fail(struct undo_plan *plan, int rc)
+int undo_plan_fail(struct undo_plan *plan, int rc)
 {
     struct ng_str message = plan->call->staged.message;
     return call_fail(plan->undo->call, rc, "%.*s", (int)message.len, message.data);
@@ -27,7 +21,7 @@ static int plan_fail(struct undo_plan *plan, int rc)
 void undo_plan_refuse(struct undo_plan *plan, const char *reason)
 {
     plan->result = NG_UNDO_CONFLICT;
-    plan->conflict = arena_printf(&plan->undo->call->arena, "{\"reason\":\"%s\"}", reason);
+    plan->conflict = arena_printf(&plan->call->arena, "{\"reason\":\"%s\"}", reason);
 }
 
 static int plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict)
@@ -38,10 +32,10 @@ static int plan_conflict(struct undo_plan *plan, const struct merge_conflict *co
     json_writer_init(&writer, &json);
     merge_conflict_json(&writer, conflict);
     plan->result = NG_UNDO_CONFLICT;
-    plan->conflict = arena_copy(&plan->undo->call->arena, buf_str(&json));
-    int rc = json.rc == NG_OK && plan->conflict.data != NULL ? NG_OK : plan_no_memory(plan);
+    plan->conflict = arena_copy(&plan->call->arena, buf_str(&json));
+    bool complete = json.rc == NG_OK && plan->conflict.data != NULL;
     buf_done(&json);
-    return rc;
+    return complete ? NG_OK : call_no_memory(plan->call);
 }
 
 /* The content at a revision; 0: there was none. *ret_kept: it can be read. */
@@ -62,10 +56,10 @@ static int plan_content(struct undo_plan *plan, uint64_t revision, struct conten
         return NG_OK;
     }
     if (rc != NG_OK) {
-        return plan_fail(plan, rc);
+        return rc;
     }
     rc = content_of(&call->arena, plan->doc->collection, doc, ret);
-    return rc == NG_OK ? rc : plan_no_memory(plan);
+    return rc == NG_OK ? rc : call_no_memory(call);
 }
 
 /* The merged content takes the place of what is there. */
@@ -82,7 +76,7 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
     struct ng_str json = arena_copy(arena, buf_str(&members->text));
     if (text->text.rc != NG_OK || json.data == NULL ||
         json_parse(arena, json, JSON_DEPTH_DEFAULT, &plan->next.members, NULL) != NG_OK) {
-        return plan_no_memory(plan);
+        return call_no_memory(plan->call);
     }
     buf_done(&plan->text);
     plan->text = text->text;
@@ -104,56 +98,87 @@ static int plan_merge(struct undo_plan *plan, const struct content *base,
     if (rc == NG_OK) {
         rc = members_merge(&sides, names, count, &members);
     }
-    rc = rc == NG_OK ? plan_take(plan, &text, &members) : plan_no_memory(plan);
+    rc = rc == NG_OK ? plan_take(plan, &text, &members) : call_no_memory(plan->call);
     merge_result_done(&text);
     merge_result_done(&members);
     return rc;
 }
 
-/* The revisions from `first` to `last`, which are selected, are taken out. */
-static int plan_group(struct undo_plan *plan, uint64_t first, uint64_t last)
+/* A group is taken out. */
+static int plan_group(struct undo_plan *plan, const struct undo_group *group)
 {
-    struct content base;
-    struct content before;
-    bool has_base = true;
-    bool has_before = true;
-    int rc = plan_content(plan, last, &base, &has_base);
-    if (rc == NG_OK) {
-        rc = plan_content(plan, first - 1, &before, &has_before);
-    }
-    if (rc != NG_OK) {
-        return rc;
-    }
-    if (!has_base || !has_before) {
-        undo_plan_refuse(plan, "not_kept");
-    } else if (content_equal(&plan->next, &base)) {
-        plan->next = before;
-    } else if (content_equal(&base, &before) || content_equal(&plan->next, &before)) {
+    const struct content *base = &group->base;
+    const struct content *before = &group->before;
+    if (content_equal(&plan->next, base)) {
+        plan->next = *before;
+    } else if (content_equal(base, before) || content_equal(&plan->next, before)) {
         return NG_OK;
-    } else if (!before.exists) {
+    } else if (!before->exists) {
         undo_plan_refuse(plan, "changed_since");
-    } else if (!base.exists) {
+    } else if (!base->exists) {
         undo_plan_refuse(plan, "recreated");
     } else if (!plan->next.exists) {
         undo_plan_refuse(plan, "gone");
     } else {
-        return plan_merge(plan, &base, &before);
+        return plan_merge(plan, base, before);
     }
     return NG_OK;
 }
 
-static int plan_groups(struct undo_plan *plan)
+int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest)
+{
+    struct content present;
+    plan->result = NG_UNDO_DONE;
+    plan->present = newest->revision;
+    int rc = content_of(&plan->call->arena, plan->doc->collection, newest, &present);
+    if (rc != NG_OK) {
+        return call_no_memory(plan->call);
+    }
+    plan->next = present;
+    for (size_t i = 0; i < plan->group_count && plan->result == NG_UNDO_DONE; i++) {
+        rc = plan_group(plan, &plan->groups[i]);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    if (plan->result == NG_UNDO_DONE && content_equal(&plan->next, &present)) {
+        plan->result = NG_UNDO_UNCHANGED;
+    }
+    if (plan->result == NG_UNDO_DONE) {
+        content_lines(str_or(present.text, ng_str_of("")),
+                      str_or(plan->next.text, ng_str_of("")), &plan->lines_added,
+                      &plan->lines_removed);
+    }
+    return NG_OK;
+}
+
+/* Reads the contents around each group of selected revisions, the newest first. They do not
+ * change any more. */
+static int plan_load(struct undo_plan *plan)
 {
     const struct undo_doc *doc = plan->doc;
     size_t end = doc->count;
+    bool kept = true;
     int rc = NG_OK;
-    while (rc == NG_OK && end > 0 && plan->result != NG_UNDO_CONFLICT) {
+    plan->groups = arena_alloc(&plan->call->arena, doc->count * sizeof(*plan->groups));
+    if (plan->groups == NULL) {
+        return call_no_memory(plan->call);
+    }
+    while (rc == NG_OK && end > 0 && kept) {
+        struct undo_group *group = &plan->groups[plan->group_count++];
         size_t begin = end - 1;
         while (begin > 0 && doc->revisions[begin - 1] + 1 == doc->revisions[begin]) {
             begin--;
         }
-        rc = plan_group(plan, doc->revisions[begin], doc->revisions[end - 1]);
+        rc = plan_content(plan, doc->revisions[end - 1], &group->base, &kept);
+        if (rc == NG_OK && kept) {
+            rc = plan_content(plan, doc->revisions[begin] - 1, &group->before, &kept);
+        }
+        plan->bytes += group->base.text.len + group->before.text.len;
         end = begin;
+    }
+    if (rc == NG_OK && !kept) {
+        undo_plan_refuse(plan, "not_kept");
     }
     return rc;
 }
@@ -173,7 +198,7 @@ static int plan_last(struct undo_plan *plan, const struct ng_doc *newest)
         return NG_OK;
     }
     if (rc != NG_OK) {
-        return plan_fail(plan, rc);
+        return rc;
     }
     plan->last = last->deleted ? NULL : last->body;
     return NG_OK;
@@ -191,7 +216,6 @@ int undo_plan(struct undo_plan *plan)
 {
     struct undo_doc *doc = plan->doc;
     const struct ng_doc *newest = NULL;
-    struct content present;
     plan->result = NG_UNDO_DONE;
     buf_init(&plan->text, 0);
     if (doc->collection == NULL) {
@@ -203,30 +227,20 @@ int undo_plan(struct undo_plan *plan)
         return NG_OK;
     }
     struct call *call = plan->call;
-    int rc = store_get(call->gateway->store, call, &doc->key, 0, &newest);
-    if (rc != NG_OK) {
-        return plan_fail(plan, rc);
+    int rc = plan_load(plan);
+    if (rc == NG_OK && plan->result == NG_UNDO_DONE) {
+        rc = store_get(call->gateway->store, call, &doc->key, 0, &newest);
     }
-    plan->present = newest->revision;
-    rc = content_of(&call->arena, doc->collection, newest, &present);
-    if (rc != NG_OK) {
-        return plan_no_memory(plan);
-    }
-    plan->next = present;
-    rc = plan_groups(plan);
-    if (rc != NG_OK || plan->result == NG_UNDO_CONFLICT) {
+    if (rc != NG_OK || newest == NULL) {
         return rc;
     }
-    if (content_equal(&plan->next, &present)) {
-        plan->result = NG_UNDO_UNCHANGED;
-        return NG_OK;
-    }
-    content_lines(str_or(present.text, ng_str_of("")), str_or(plan->next.text, ng_str_of("")),
-                  &plan->lines_added, &plan->lines_removed);
-    return plan_last(plan, newest);
+    rc = undo_plan_merge(plan, newest);
+    plan->bytes += newest->text.len + plan->next.text.len;
+    return rc == NG_OK && plan->result == NG_UNDO_DONE ? plan_last(plan, newest) : rc;
 }
 
 void undo_plan_done(struct undo_plan *plan)
 {
     buf_done(&plan->text);
+    call_unref(plan->call);
 }

@@ -155,22 +155,17 @@ int undo_record_write(struct undo *undo)
 static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
                    void *user)
 {
-    struct undo *undo = user;
     (void)call;
     (void)present;
-    undo->dropped = !undo->keeps_record;
-    if (undo->dropped) {
-        store_draft_delete(next);
-    }
+    (void)user;
+    store_draft_delete(next);
     return NG_OK;
 }
 
-void undo_record_drop(struct undo *undo, struct ng_change *ret)
+static void record_drop(struct ng_change *change, struct ng_str run)
 {
-    *ret = (struct ng_change){.size = sizeof(*ret),
-                              .key = record_key(ng_str_of(undo->run)),
-                              .fn = drop_fn,
-                              .user = undo};
+    *change =
+        (struct ng_change){.size = sizeof(*change), .key = record_key(run), .fn = drop_fn};
 }
 
 int undo_record_end(struct undo *undo)
@@ -178,15 +173,13 @@ int undo_record_end(struct undo *undo)
     struct ng_change changes[NG_CHANGES_MAX];
     struct call *call = undo->call;
     size_t count = 0;
-    undo->keeps_record = false;
-    if (undo->recorded && !undo->dropped) {
-        undo_record_drop(undo, &changes[count++]);
+    if (undo->recorded) {
+        record_drop(&changes[count++], ng_str_of(undo->run));
     }
     for (size_t i = 0; i < undo->what.runs.count && count < NG_CHANGES_MAX; i++) {
         struct ng_str run = undo->what.runs.items[i];
         if (str_begins(run, UNDO_RUN_PREFIX) && !str_is(run, undo->run)) {
-            undo_record_drop(undo, &changes[count]);
-            changes[count++].key = record_key(run);
+            record_drop(&changes[count++], run);
         }
     }
     return count == 0 ? NG_OK : store_write_wait(call->gateway->store, call, changes, count);

@@ -26,8 +26,8 @@ static bool is_doc(const struct hash_link *link, const void *key)
     return key_equal(&HASH_ITEM(link, struct undo_doc, link)->key, key);
 }
 
-/* What an undo gives back: contents that keep revisions; files, which it cannot give back yet,
- * are told. Others are no documents that people write. */
+/* Documents that keep revisions are taken back; files cannot be yet, and are told. Others are
+ * no documents that people write. */
 static bool select_counts(struct undo *undo, const struct ng_event *event,
                           const struct ng_collection **ret)
 {

@@ -71,7 +71,7 @@ _notegate() {
         words=""
         ;;
     log)
-        options="--agent --run --tool --action --collection --space --id --since --until --number --oneline --stat --patch --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --run --tool --action --collection --space --id --since --until --number --runs --oneline --stat --patch --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     show)
@@ -79,7 +79,7 @@ _notegate() {
         words=""
         ;;
     diff)
-        options="--at --space --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --run --tool --action --collection --id --since --until --stat --at --space --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     blame)

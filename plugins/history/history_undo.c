@@ -191,7 +191,7 @@ static int undo_answer(struct ng_call *call, const struct ng_undo_work *work,
 
 int history_undo_run(void *self, struct ng_call *call, struct ng_str args)
 {
-    struct ng_trail what;
+    struct ng_trail what = {.size = sizeof(what)};
     struct undo_items *items = ng_alloc(call, sizeof(*items));
     struct ng_undo_done done = {.size = sizeof(done)};
     (void)self;

@@ -405,7 +405,7 @@ struct ng_undo_item {
     const uint64_t *revisions; /* those that are taken back, ascending */
     size_t revision_count;
     enum ng_undo_result result;
-    uint64_t revision;                   /* that the undo has made; 0: none */
+    uint64_t revision;                   /* made by the undo; 0: none */
     uint64_t lines_added, lines_removed; /* of the stretch that it changes */
     struct ng_str conflict;              /* JSON {"reason", "at"?}; or {NULL, 0} */
 };

@@ -362,9 +362,11 @@ struct ng_host {
      * agents, spaces and collections; several rows for one run, in no order. Also changes of
      * such a run before `since` and after `until` count. */
     int (*runs)(struct ng_call *call, const struct ng_trail *trail, ng_run_fn *run, void *user);
-    /* The members of a document that people write (members of ng_collection), as one object by
-     * their last names. Call memory; NULL: out of memory. */
-    const struct ng_value *(*members)(struct ng_call *call, const struct ng_doc *doc);
+    /* The members that people write (members of ng_collection) of the JSON of a document, as
+     * one object by their last names, in the order of the declaration. body NULL: none. Call
+     * memory; NULL: out of memory, or no such collection. */
+    const struct ng_value *(*members)(struct ng_call *call, struct ng_str collection,
+                                      const struct ng_value *body);
     /* See struct ng_restore. NG_PENDING: queued; return it. */
     int (*restore)(struct ng_call *call, const struct ng_restore *restore);
     /* See struct ng_undo_work. Blocks. */

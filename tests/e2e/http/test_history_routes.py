@@ -36,6 +36,10 @@ def of_tool(running, tool, **arguments):
     ("/at", "history_read", {"id": "a,b", "space": "shared", "at": "1"}, {"id": "a,b", "space": "shared", "at": "1"}),
     ("/at", "history_read", {"space": "shared", "at": "#1"}, {"space": "shared", "at": "#1"}),
     ("/diff", "history_diff", {"id": "a,b", "space": "shared", "context": "0"}, {"id": "a,b", "space": "shared", "context": 0}),
+    ("/diff", "history_diff", {"run": "day"}, {"run": "day"}),
+    ("/diff", "history_diff", {"run": "night,day", "agent": "bob", "collection": "pages,notebooks", "since": "#0"},
+     {"run": ["night", "day"], "agent": "bob", "collection": ["pages", "notebooks"], "since": "#0"}),
+    ("/diff", "history_diff", {"space": "shared", "action": "created"}, {"space": "shared", "action": "created"}),
     ("/blame", "history_blame", {"id": "a,b", "space": "shared", "max_lines": "2"}, {"id": "a,b", "space": "shared", "max_lines": 2}),
 ])
 def test_each_is_a_call_of_its_tool(served, path, tool, parameters, arguments):
@@ -51,6 +55,15 @@ def test_the_bytes(served):
     assert answer.text == "one\ntwo\n" and answer.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert get(served, "/at", plain, id="long", space="shared").text == "line\n" * 5000, "not cut to tools.max_answer"
     assert get(served, "/diff", plain, id="a,b", space="shared").text.endswith("+three\n")
+    for path in ("/diff", "/at"):
+        answer = get(served, path, plain, space="shared")
+        assert answer.headers["Content-Type"] == "application/json" and answer.json()["documents"], "several have no bytes"
+
+
+def test_diff_of_a_run(served):
+    (row,) = get(served, "/diff", run="day").json()["documents"]
+    assert (row["space"], row["collection"], row["id"], row["from"], row["to"]) == ("shared", "notebooks", "a,b", 1, 2)
+    assert (row["added"], row["removed"], row["others"]) == (1, 0, 0) and row["diff"].endswith("+three\n")
 
 
 @pytest.mark.parametrize(("path", "parameters", "status", "code", "part"), [
@@ -59,6 +72,9 @@ def test_the_bytes(served):
     ("", {"limit": "x"}, 400, "INVALID_INPUT", "`limit`"),
     ("", {"nothing": "1"}, 400, "INVALID_INPUT", "nothing"),
     ("/diff", {}, 400, "INVALID_INPUT", "`id`"),
+    ("/diff", {}, 400, "INVALID_INPUT", "`run`, `agent` or `space`"),
+    ("/diff", {"run": "dya"}, 404, "NOT_FOUND", "dya"),
+    ("/diff", {"run": "day", "to": "1"}, 400, "INVALID_INPUT", "`until`"),
     ("/at", {"id": "long", "space": "shared", "start_line": "9999"}, 400, "INVALID_INPUT", "5001"),
 ])
 def test_refusals_name_the_parameter(served, path, parameters, status, code, part):
