@@ -44,7 +44,9 @@ enum command_option {
     OPTION_LOG = 1 << 15,     /* how changes of the history are listed */
     OPTION_AT = 1 << 16,      /* --at, and --space of a bare name */
     OPTION_LINES = 1 << 17,   /* --lines */
-    OPTION_FILTER = 1 << 18,  /* which changes of the history; --stat */
+    OPTION_FILTER = 1 << 18,  /* which changes of the history */
+    OPTION_UNDO = 1 << 19,    /* undo: further changes, and how they are taken back */
+    OPTION_STAT = 1 << 20,    /* --stat */
 };
 
 /* Options without a value, or-ed. */
@@ -67,7 +69,10 @@ enum line_flag {
     LINE_STAT = 1 << 15,       /* log, diff: their numbers of lines */
     LINE_PATCH = 1 << 16,      /* log: comparisons */
     LINE_NO_PAGER = 1 << 17,
-    LINE_RUNS = 1 << 18 /* log: runs */
+    LINE_RUNS = 1 << 18,    /* log: runs */
+    LINE_YES = 1 << 19,     /* undo: without a question */
+    LINE_DRY_RUN = 1 << 20, /* undo: only the preview */
+    LINE_LIST = 1 << 21     /* undo: those that were cut off */
 };
 
 struct command;
@@ -94,6 +99,8 @@ struct command_line {
         const char *run, *tool, *collection, *id, *outcome, *since, *until, *number,
             *checkpoint;
         const char *agent, *space, *action, *at, *lines, *color;
+        const char *changes; /* undo: numbers with commas between */
+        const char *again;   /* undo: the one to continue */
     } find;
     const char *only;            /* restore: the URI of one entry, note or file; or NULL */
     unsigned flags;              /* enum line_flag */

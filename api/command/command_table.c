@@ -105,7 +105,7 @@ const struct command command_table[] = {
             "--space, --since and --until select.\n\nThe pager is $NOTEGATE_PAGER, $PAGER or "
             "less. With --json each page is the object of the tool history_log, on a line.\n\n"
             "Exit codes: 0; 1 if the gateway refused it; 2 if the command line is wrong.",
-        .options = HISTORY_OPTIONS | OPTION_FILTER | OPTION_LOG,
+        .options = HISTORY_OPTIONS | OPTION_FILTER | OPTION_LOG | OPTION_STAT,
         .max_words = 1,
         .run = history_command_log,
         .needs_data = true,
@@ -140,7 +140,7 @@ const struct command command_table[] = {
             "are.\n\n" HISTORY_NAMES " A and B are points as P here: " HISTORY_POINTS
             "\n\nExit codes: 0; 1 if there is no such document at a point, or no such run; 2 "
             "if the command line is wrong.",
-        .options = HISTORY_OPTIONS | OPTION_AT | OPTION_FILTER,
+        .options = HISTORY_OPTIONS | OPTION_AT | OPTION_FILTER | OPTION_STAT,
         .max_words = 1,
         .run = history_command_diff,
         .needs_data = true,
@@ -160,6 +160,28 @@ const struct command command_table[] = {
         .min_words = 1,
         .max_words = 1,
         .run = history_command_blame,
+        .needs_data = true,
+    },
+    {
+        .name = "undo",
+        .words = "--run ID | --agent NAME --since WHEN | --change SEQ... | --continue ID | "
+                 "--list",
+        .summary = "Take back the changes of a run, or of an agent, in all documents",
+        .details =
+            "Takes back the selected changes, and keeps what others changed since. Where both "
+            "changed the same lines, the document is a conflict and stays as it is. The other "
+            "options select fewer changes. Changes of other agents need the role admin.\n\n"
+            "First a preview: a line for each document, up to 200, conflicts first, with what "
+            "is there now and what was there before the changes; then the question. What "
+            "changes between the preview and the answer is not taken back. Where it cannot "
+            "ask, it needs --yes, or --dry-run for the preview alone. With --json it prints "
+            "the object of the tool history_undo.\n\nAn undo is a run of its own, undo-..., "
+            "which `notegate undo --run` takes back. --continue does the rest of one that was "
+            "cut off.\n\nExit codes: 0; 1 if there are conflicts, or the gateway refused it; "
+            "2 if the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_FILTER | OPTION_UNDO,
+        .max_words = WORDS_MAX,
+        .run = history_command_undo,
         .needs_data = true,
     },
     {

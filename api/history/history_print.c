@@ -9,12 +9,6 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 
-#define PRINT_YELLOW "\033[33m"
-#define PRINT_CYAN "\033[36m"
-#define PRINT_GREEN "\033[32m"
-#define PRINT_RED "\033[31m"
-#define PRINT_BOLD "\033[1m"
-#define PRINT_END "\033[m"
 /* Signs of a stat at most. */
 #define PRINT_STAT_MAX 40
 /* Characters of a time up to its seconds. */
@@ -41,7 +35,7 @@ static void print_escaped(struct buf *out, struct ng_str text, const char *kept)
 }
 
 /* One line of what others wrote: also where it has line feeds. */
-static void print_word(struct buf *out, struct ng_str word)
+void history_print_word(struct buf *out, struct ng_str word)
 {
     print_escaped(out, word, "");
 }
@@ -63,7 +57,7 @@ void history_print_text(struct buf *out, struct history_style style, struct ng_s
 }
 
 /* The next line of the text, without its line feed; *text moves behind it. */
-static struct ng_str print_take_line(struct ng_str *text)
+struct ng_str history_print_take_line(struct ng_str *text)
 {
     const char *feed = text->len > 0 ? memchr(text->data, '\n', text->len) : NULL;
     struct ng_str line = *text;
@@ -88,27 +82,27 @@ static int print_digits(int64_t number)
 /* A number; a revision that is a text (a file's). */
 static void print_revision(struct buf *out, const struct ng_value *object, const char *name)
 {
-    print_word(out, json_text(json_get(object, name)));
+    history_print_word(out, json_text(json_get(object, name)));
 }
 
 /* SPACE/COLLECTION/ID: a word that names the document. */
-static void print_title(struct buf *out, const struct ng_value *object)
+void history_print_title(struct buf *out, const struct ng_value *object)
 {
     struct ng_str space = json_get_text(object, "space");
     if (space.len > 0) {
-        print_word(out, space);
+        history_print_word(out, space);
         (void)buf_add_char(out, '/');
     }
-    print_word(out, json_get_text(object, "collection"));
+    history_print_word(out, json_get_text(object, "collection"));
     (void)buf_add_char(out, '/');
-    print_word(out, json_get_text(object, "id"));
+    history_print_word(out, json_get_text(object, "id"));
 }
 
 static void print_member(struct buf *out, const char *label, struct ng_str value)
 {
     if (value.len > 0) {
         (void)buf_printf(out, "%-10s", label);
-        print_word(out, value);
+        history_print_word(out, value);
         (void)buf_add_char(out, '\n');
     }
 }
@@ -123,9 +117,9 @@ static void print_made(struct buf *out, const struct ng_value *object)
     print_member(out, "Run:", json_get_text(object, "run"));
     if (tool.len + action.len > 0) {
         (void)buf_printf(out, "%-10s", "Tool:");
-        print_word(out, tool);
+        history_print_word(out, tool);
         (void)buf_add_c(out, text_if(tool.len > 0 && action.len > 0, ", "));
-        print_word(out, action);
+        history_print_word(out, action);
         (void)buf_add_char(out, '\n');
     }
 }
@@ -141,14 +135,14 @@ void history_print_change(struct buf *out, struct history_style style,
     print_revision(out, change, "seq");
     print_colour(out, style, PRINT_END);
     (void)buf_printf(out, "\n%-10s", "Document:");
-    print_title(out, change);
+    history_print_title(out, change);
     (void)buf_add_char(out, '@');
     print_revision(out, change, "revision");
     (void)buf_add_char(out, '\n');
     print_made(out, change);
     if (summary.len > 0) {
         (void)buf_add_c(out, "\n    ");
-        print_word(out, summary);
+        history_print_word(out, summary);
         (void)buf_add_char(out, '\n');
     }
 }
@@ -162,13 +156,13 @@ void history_print_oneline(struct buf *out, struct history_style style,
     print_revision(out, change, "seq");
     print_colour(out, style, PRINT_END);
     (void)buf_add_char(out, ' ');
-    print_title(out, change);
+    history_print_title(out, change);
     (void)buf_add_char(out, '@');
     print_revision(out, change, "revision");
     (void)buf_add_c(out, " (");
-    print_word(out, str_or(agent, ng_str_of("-")));
+    history_print_word(out, str_or(agent, ng_str_of("-")));
     (void)buf_add_c(out, ") ");
-    print_word(out, str_or(summary, json_get_text(change, "action")));
+    history_print_word(out, str_or(summary, json_get_text(change, "action")));
     (void)buf_add_char(out, '\n');
 }
 
@@ -191,7 +185,7 @@ void history_print_stat(struct buf *out, struct history_style style,
         return;
     }
     (void)buf_add_char(out, ' ');
-    print_title(out, change);
+    history_print_title(out, change);
     (void)buf_printf(out, " | %" PRIu64 " ", all);
     print_colour(out, style, PRINT_GREEN);
     print_signs(out, '+', plus);
@@ -215,7 +209,7 @@ static int print_agents(struct buf *out, const struct ng_value *run)
          agent = agent->next) {
         len += agent->text.len + (agent->next != NULL);
         if (out != NULL) {
-            print_word(out, agent->text);
+            history_print_word(out, agent->text);
             (void)buf_add_c(out, text_if(agent->next != NULL, ","));
         }
     }
@@ -248,7 +242,7 @@ static void print_run_time(struct buf *out, const struct ng_value *run, const ch
         (void)buf_printf(out, "%-*s", PRINT_TIME_SECONDS + 1, "-");
         return;
     }
-    print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
+    history_print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
     (void)buf_add_char(out, 'Z');
 }
 
@@ -260,7 +254,7 @@ void history_print_runs(struct buf *out, struct history_style style,
         struct ng_str name = json_get_text(run, "run");
         int64_t changes = json_get_integer(run, "changes");
         print_colour(out, style, PRINT_YELLOW);
-        print_word(out, name);
+        history_print_word(out, name);
         print_colour(out, style, PRINT_END);
         (void)buf_printf(out, "%*s  ", widths.run - (int)size_min(name.len, INT32_MAX), "");
         int agents = print_agents(out, run);
@@ -275,7 +269,7 @@ void history_print_runs(struct buf *out, struct history_style style,
 void history_print_note(struct buf *out, struct ng_str why)
 {
     (void)buf_add_c(out, "(no comparison: ");
-    print_word(out, why);
+    history_print_word(out, why);
     (void)buf_add_c(out, ")\n");
 }
 
@@ -286,7 +280,7 @@ void history_print_head(struct buf *out, struct history_style style,
 {
     print_colour(out, style, PRINT_YELLOW);
     (void)buf_add_c(out, "document ");
-    print_title(out, answer);
+    history_print_title(out, answer);
     (void)buf_add_char(out, '@');
     print_revision(out, answer, "revision");
     print_colour(out, style, PRINT_END);
@@ -294,9 +288,9 @@ void history_print_head(struct buf *out, struct history_style style,
     print_made(out, answer);
     for (const struct ng_value *member = json_first(json_get(answer, "members"));
          member != NULL; member = member->next) {
-        print_word(out, member->key);
+        history_print_word(out, member->key);
         (void)buf_add_c(out, ": ");
-        print_word(out, member->text); /* of a list, its JSON */
+        history_print_word(out, member->text); /* of a list, its JSON */
         (void)buf_add_char(out, '\n');
     }
     (void)buf_add_char(out, '\n');
@@ -329,11 +323,11 @@ static size_t print_header(struct buf *out, struct history_style style,
     if (raw.rc == NG_OK && str_starts(diff, buf_str(&raw))) {
         len = raw.len;
         print_colour(out, style, PRINT_BOLD);
-        print_word(out, str_make(raw.data, first - 1));
+        history_print_word(out, str_make(raw.data, first - 1));
         print_colour(out, style, PRINT_END);
         (void)buf_add_char(out, '\n');
         print_colour(out, style, PRINT_BOLD);
-        print_word(out, str_make(raw.data + first, raw.len - first - 1));
+        history_print_word(out, str_make(raw.data + first, raw.len - first - 1));
         print_colour(out, style, PRINT_END);
         (void)buf_add_char(out, '\n');
     }
@@ -364,13 +358,13 @@ void history_print_diff(struct buf *out, struct history_style style,
         (void)buf_add_c(out, "changed members: ");
     }
     for (; changed != NULL; changed = changed->next) {
-        print_word(out, changed->text);
+        history_print_word(out, changed->text);
         (void)buf_add_c(out, changed->next != NULL ? ", " : "\n");
     }
     size_t header = print_header(out, style, answer, diff);
     struct ng_str rest = str_make(diff.data + header, diff.len - header);
     while (rest.len > 0) {
-        struct ng_str line = print_take_line(&rest);
+        struct ng_str line = history_print_take_line(&rest);
         const char *colour = style.is_coloured ? print_line_colour(line) : NULL;
         (void)buf_add_c(out, text_or(colour, ""));
         history_print_text(out, style, line);
@@ -403,7 +397,7 @@ void history_print_changed(struct buf *out, struct history_style style,
     int64_t others = json_get_integer(row, "others");
     print_colour(out, style, PRINT_YELLOW);
     (void)buf_add_c(out, "document ");
-    print_title(out, row);
+    history_print_title(out, row);
     (void)buf_add_char(out, '@');
     print_revision(out, row, "from");
     (void)buf_add_c(out, "..");
@@ -428,7 +422,7 @@ void history_print_changed_stat(struct buf *out, struct history_style style,
         return;
     }
     (void)buf_add_char(out, ' ');
-    print_title(out, row);
+    history_print_title(out, row);
     (void)buf_add_c(out, " | not kept\n");
 }
 
@@ -461,9 +455,9 @@ static void print_origin(struct buf *out, struct history_style style,
     (void)buf_printf(out, "%*" PRId64, widths.revision, json_get_integer(row, "revision"));
     print_colour(out, style, PRINT_END);
     (void)buf_add_c(out, " (");
-    print_word(out, agent);
+    history_print_word(out, agent);
     (void)buf_printf(out, "%*s ", widths.agent - (int)size_min(agent.len, INT32_MAX), "");
-    print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
+    history_print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
     (void)buf_printf(out, "Z %*" PRId64 ") ", widths.line, line);
 }
 
@@ -476,7 +470,7 @@ void history_print_blame(struct buf *out, struct history_style style,
         struct ng_str rest = json_get_text(row, "text");
         int64_t last = json_get_integer(row, "last");
         for (int64_t line = json_get_integer(row, "first"); line <= last; line++) {
-            struct ng_str text = print_take_line(&rest);
+            struct ng_str text = history_print_take_line(&rest);
             /* A text that ends in a line feed has an empty last line, which is not shown. */
             if (line == json_get_integer(answer, "total_lines") && text.len == 0) {
                 return;

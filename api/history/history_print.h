@@ -9,11 +9,24 @@
 
 #include "core/json/json.h"
 
+/* Colours, for a style that has them. */
+#define PRINT_YELLOW "\033[33m"
+#define PRINT_CYAN "\033[36m"
+#define PRINT_GREEN "\033[32m"
+#define PRINT_RED "\033[31m"
+#define PRINT_BOLD "\033[1m"
+#define PRINT_END "\033[m"
+
 struct history_style {
     bool is_coloured;
     bool is_escaped; /* contents are shown on a terminal; else they are printed as they are */
 };
 
+/* One line of what others wrote; SPACE/COLLECTION/ID of an object. */
+void history_print_word(struct buf *out, struct ng_str word);
+void history_print_title(struct buf *out, const struct ng_value *object);
+/* The next line of the text, without its line feed; *text moves behind it. */
+struct ng_str history_print_take_line(struct ng_str *text);
 /* A change of `history_log`: its lines of git's log; one line; the lines added and removed. */
 void history_print_change(struct buf *out, struct history_style style,
                           const struct ng_value *change);
