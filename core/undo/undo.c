@@ -303,6 +303,21 @@ static int run_all(struct undo *undo)
 
 /* ---- the whole ---- */
 
+/* Shared documents: all changes so far get their numbers before the selection is frozen. */
+static int settle(struct call *call)
+{
+    struct store *store = call->gateway->store;
+    if (!store_is_shared(store)) {
+        return NG_OK;
+    }
+    int rc = store_settle(store, call, 0, UNDO_SETTLE_MS);
+    return rc != NG_ETIMEOUT
+               ? rc
+               : call_fail(call, NG_EBUSY,
+                           "the newest changes have no numbers yet, so it is not known what is "
+                           "to be taken back; try again in a moment");
+}
+
 /* The selection of the work, with texts that live as long as the call. */
 static int take_work(struct undo *undo)
 {
@@ -315,6 +330,10 @@ static int take_work(struct undo *undo)
     undo->changes = work->changes;
     undo->change_count = work->change_count;
     undo->parent_run = call->caller.run_id;
+    int rc = settle(call);
+    if (rc != NG_OK) {
+        return rc;
+    }
     uint64_t newest =
         u64_max(store_last_seq(call->gateway->store), store_look_seq(call->gateway->store));
     undo->what.until = u64_min(undo->what.until, newest);
@@ -341,9 +360,6 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     undo->call = call;
     undo->work = work;
     int rc = take_work(undo);
-    if (rc == NG_OK) {
-        rc = trail_settle(call);
-    }
     if (rc == NG_OK) {
         rc = undo_select(undo);
     }

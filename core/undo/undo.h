@@ -22,6 +22,8 @@
 /* Documents of one undo, and their changes. */
 #define UNDO_DOCUMENTS_MAX ((size_t)10000)
 #define UNDO_CHANGES_MAX ((size_t)1000 * 1000)
+/* Shared documents: the longest wait for the numbers of the newest changes. */
+#define UNDO_SETTLE_MS 30000
 /* Plans of a document that moves, before it is `busy`. */
 #define UNDO_TRIES_MAX 10
 /* Commits under way at once. */

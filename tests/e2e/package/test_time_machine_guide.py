@@ -47,4 +47,6 @@ def test_taken_back(shown):
 
 
 def test_proved(shown):
-    assert shown[4].count("night") == 3 and "robot" in shown[4]
+    listed = [line for line in shown[4].splitlines() if " notebook " in line]
+    assert len(listed) == 3 and all(" robot " in line for line in listed)
+    assert "whole" in shown[4]
