@@ -92,12 +92,12 @@ int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run,
     return trail_runs(call, &mine, run, user);
 }
 
-const struct ng_value *host_members(struct ng_call *pub, struct ng_str name,
+const struct ng_value *host_members(struct ng_call *pub, struct ng_str collection,
                                     const struct ng_value *body)
 {
     struct call *call = call_of(pub);
-    const struct ng_collection *collection = store_collection(call->gateway->store, name);
-    return collection != NULL ? content_members(&call->arena, collection, body) : NULL;
+    const struct ng_collection *declared = store_collection(call->gateway->store, collection);
+    return declared != NULL ? content_members(&call->arena, declared, body) : NULL;
 }
 
 int host_restore(struct ng_call *pub, const struct ng_restore *restore)

@@ -76,7 +76,7 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     return text;
 }
 
-/* Where another change was faster, its result is merged instead. */
+/* Another change was faster: its result is merged instead. */
 static int commit_merge(struct undo_plan *plan, const struct ng_doc *present)
 {
     plan->moved = present->text.len + plan->bytes > UNDO_MERGE_BYTES;
