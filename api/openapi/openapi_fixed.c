@@ -115,7 +115,7 @@ static const char audit_parameters[] =
     ",'AuditKey':{'name':'key','in':'query','description':'Only with the key of this id.',"
     "'schema':" TEXT "}"
     ",'AuditRun':{'name':'run','in':'query','description':'Only of this run.',"
-    "'schema':" TEXT "}"
+    "'schema':" RUN "}"
     ",'AuditTool':{'name':'tool','in':'query','description':'Only of this tool.',"
     "'schema':" TEXT "}"
     ",'AuditSpace':{'name':'space','in':'query','description':'Only of this space.',"
