@@ -41,9 +41,12 @@ enum command_option {
     OPTION_WORK = 1 << 12,    /* --run: the work that calls belong to */
     OPTION_AUDIT = 1 << 13,   /* which entries of the audit log, and how */
     OPTION_HISTORY = 1 << 14, /* the history: its caller, colours, pager */
-    OPTION_LOG = 1 << 15,     /* which changes of the history, and how */
+    OPTION_LOG = 1 << 15,     /* how changes of the history are listed */
     OPTION_AT = 1 << 16,      /* --at, and --space of a bare name */
     OPTION_LINES = 1 << 17,   /* --lines */
+    OPTION_FILTER = 1 << 18,  /* which changes of the history */
+    OPTION_UNDO = 1 << 19,    /* undo: further changes, and how they are taken back */
+    OPTION_STAT = 1 << 20,    /* --stat */
 };
 
 /* Options without a value, or-ed. */
@@ -63,9 +66,13 @@ enum line_flag {
     LINE_NO_RESTORE = 1 << 12, /* takes LINE_RESTORE back */
     LINE_OCSF = 1 << 13,       /* audit: events of OCSF */
     LINE_ONELINE = 1 << 14,    /* log: a line for each change */
-    LINE_STAT = 1 << 15,       /* log: lines added and removed */
+    LINE_STAT = 1 << 15,       /* log, diff: their numbers of lines */
     LINE_PATCH = 1 << 16,      /* log: comparisons */
-    LINE_NO_PAGER = 1 << 17
+    LINE_NO_PAGER = 1 << 17,
+    LINE_RUNS = 1 << 18,    /* log: runs */
+    LINE_YES = 1 << 19,     /* undo: without a question */
+    LINE_DRY_RUN = 1 << 20, /* undo: only the preview */
+    LINE_LIST = 1 << 21     /* undo: those that were cut off */
 };
 
 struct command;
@@ -92,6 +99,8 @@ struct command_line {
         const char *run, *tool, *collection, *id, *outcome, *since, *until, *number,
             *checkpoint;
         const char *agent, *space, *action, *at, *lines, *color;
+        const char *changes; /* undo: numbers with commas between */
+        const char *again;   /* undo: the one to continue */
     } find;
     const char *only;            /* restore: the URI of one entry, note or file; or NULL */
     unsigned flags;              /* enum line_flag */

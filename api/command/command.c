@@ -70,6 +70,15 @@ static bool option_key_no_tool(struct command_line *line, const char *value)
     return true;
 }
 
+static bool option_change(struct command_line *line, const char *value)
+{
+    struct ng_str changes =
+        arena_printf(&line->arena, "%s%s%s", text_or(line->find.changes, ""),
+                     text_if(line->find.changes, ","), value);
+    line->find.changes = changes.data;
+    return changes.data != NULL;
+}
+
 #define MEMBER(name) offsetof(struct command_line, name)
 
 const struct option_row option_table[] = {
@@ -129,34 +138,48 @@ const struct option_row option_table[] = {
      "as events of OCSF 1.8.0 (API Activity, class 6003)"},
     {"checkpoint", 0, "FILE", OPTION_AUDIT, 0, MEMBER(find.checkpoint), NULL, NULL,
      "`audit verify`: a checkpoint that was kept elsewhere; - is stdin"},
-    {"agent", 0, "NAME", OPTION_LOG, 0, MEMBER(find.agent), NULL, NULL,
+    {"agent", 0, "NAME", OPTION_FILTER, 0, MEMBER(find.agent), NULL, NULL,
      "changes by this agent; several by commas, as for the next four options"},
-    {"run", 0, "ID", OPTION_LOG, 0, MEMBER(find.run), NULL, NULL, "changes in this run"},
-    {"tool", 0, "TOOL", OPTION_LOG, 0, MEMBER(find.tool), NULL, NULL, "changes with this tool"},
-    {"action", 0, "ACTION", OPTION_LOG, 0, MEMBER(find.action), NULL, NULL,
+    {"run", 0, "ID", OPTION_FILTER, 0, MEMBER(find.run), NULL, NULL, "changes in this run"},
+    {"tool", 0, "TOOL", OPTION_FILTER, 0, MEMBER(find.tool), NULL, NULL,
+     "changes with this tool"},
+    {"action", 0, "ACTION", OPTION_FILTER, 0, MEMBER(find.action), NULL, NULL,
      "changes of this kind: created, updated, deleted and such"},
-    {"collection", 0, "NAME", OPTION_LOG, 0, MEMBER(find.collection), NULL, NULL,
+    {"collection", 0, "NAME", OPTION_FILTER, 0, MEMBER(find.collection), NULL, NULL,
      "changes of documents of this collection"},
     {"space", 0, "NAME", OPTION_LOG, 0, MEMBER(find.space), NULL, NULL,
      "changes in this space"},
-    {"id", 0, "ID", OPTION_LOG, 0, MEMBER(find.id), NULL, NULL,
+    {"id", 0, "ID", OPTION_FILTER, 0, MEMBER(find.id), NULL, NULL,
      "changes of this document; a final * is any end, \\* the character itself"},
-    {"since", 0, "WHEN", OPTION_LOG, 0, MEMBER(find.since), NULL, NULL,
+    {"since", 0, "WHEN", OPTION_FILTER, 0, MEMBER(find.since), NULL, NULL,
      "changes after this point: #1234, a time, a day, 2h or 7d ago"},
-    {"until", 0, "WHEN", OPTION_LOG, 0, MEMBER(find.until), NULL, NULL,
+    {"until", 0, "WHEN", OPTION_FILTER, 0, MEMBER(find.until), NULL, NULL,
      "changes up to this point"},
     {"number", 'n', "N", OPTION_LOG, 0, MEMBER(find.number), NULL, NULL,
-     "so many changes at most (default: all on a terminal, else 20)"},
+     "so many changes or runs at most (default: all on a terminal, else 20)"},
+    {"runs", 0, NULL, OPTION_LOG, LINE_RUNS, 0, NULL, NULL,
+     "a line for each run: its agents, the number of its changes, their first and last time"},
     {"oneline", 0, NULL, OPTION_LOG, LINE_ONELINE, 0, NULL, NULL, "a line for each change"},
-    {"stat", 0, NULL, OPTION_LOG, LINE_STAT, 0, NULL, NULL,
-     "how many lines each change added and removed"},
+    {"stat", 0, NULL, OPTION_STAT, LINE_STAT, 0, NULL, NULL,
+     "how many lines each change, or each comparison, added and removed"},
     {"patch", 'p', NULL, OPTION_LOG, LINE_PATCH, 0, NULL, NULL, "the lines that it changed"},
     {"at", 0, "POINT", OPTION_AT, 0, MEMBER(find.at), NULL, NULL,
      "the point, instead of behind an @; then each @ belongs to the document"},
     {"space", 0, "NAME", OPTION_AT, 0, MEMBER(find.space), NULL, NULL,
-     "the space of a notebook that is named alone (default: the caller's)"},
+     "the space of a notebook that is named alone (default: the caller's), or of the changes"},
     {"lines", 'L', "A,B", OPTION_LINES, 0, MEMBER(find.lines), NULL, NULL,
      "only the lines A to B; A is from there on, ,B is up to there"},
+    {"space", 0, "NAME", OPTION_UNDO, 0, MEMBER(find.space), NULL, NULL,
+     "changes in this space"},
+    {"change", 0, "SEQ", OPTION_UNDO, 0, 0, NULL, option_change,
+     "the change with this number, as `log` shows it; further numbers may follow (repeatable)"},
+    {"continue", 0, "ID", OPTION_UNDO, 0, MEMBER(find.again), NULL, NULL,
+     "do the rest of an undo that was cut off"},
+    {"list", 0, NULL, OPTION_UNDO, LINE_LIST, 0, NULL, NULL,
+     "list the undos that were cut off"},
+    {"dry-run", 0, NULL, OPTION_UNDO, LINE_DRY_RUN, 0, NULL, NULL,
+     "only show what would be taken back"},
+    {"yes", 'y', NULL, OPTION_UNDO, LINE_YES, 0, NULL, NULL, "take it back without a question"},
     {"as", 0, "NAME", OPTION_HISTORY, 0, MEMBER(agent), NULL, NULL,
      "name of the calling agent (default: local)"},
     {"color", 0, "auto|always|never", OPTION_HISTORY, 0, MEMBER(find.color), NULL, NULL,
@@ -392,7 +415,8 @@ static int command_check_words(const struct command_line *line)
     if (command == NULL) {
         return command_usage(line,
                              "no command; one of serve, mcp, call, tools, log, show, diff, "
-                             "blame, key, check, verify, audit, backup, restore is needed");
+                             "blame, undo, key, check, verify, audit, backup, restore is "
+                             "needed");
     }
     if (line->word_count < command->min_words) {
         return command_usage(line, "\"%s\" needs %s", command->name, command->words);

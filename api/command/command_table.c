@@ -101,10 +101,11 @@ const struct command command_table[] = {
             "time, run, tool and the first line that was put in. On a terminal it shows all, "
             "through a pager, and fetches them as they are read; elsewhere 20, or -n "
             "N.\n\n" HISTORY_NAMES " A name alone means the notebooks of that name in all "
-            "spaces.\n\nThe pager is $NOTEGATE_PAGER, $PAGER or less. With --json each page is "
-            "the object of the tool history_log, on a line.\n\nExit codes: 0; 1 if the gateway "
-            "refused it; 2 if the command line is wrong.",
-        .options = HISTORY_OPTIONS | OPTION_LOG,
+            "spaces.\n\nWith --runs the newest runs, which --agent, --run, --collection, "
+            "--space, --since and --until select.\n\nThe pager is $NOTEGATE_PAGER, $PAGER or "
+            "less. With --json each page is the object of the tool history_log, on a line.\n\n"
+            "Exit codes: 0; 1 if the gateway refused it; 2 if the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_FILTER | OPTION_LOG | OPTION_STAT,
         .max_words = 1,
         .run = history_command_log,
         .needs_data = true,
@@ -127,15 +128,19 @@ const struct command command_table[] = {
     },
     {
         .name = "diff",
-        .words = "T[@A[..B]]",
-        .summary = "Compare a document at two points",
-        .details = "T alone shows what the newest revision changed, T@A what changed from A "
-                   "until now, T@A..B from A to B, and T@..B what the revision B "
-                   "changed.\n\n" HISTORY_NAMES " A and B are points as P here: " HISTORY_POINTS
-                   "\n\nExit codes: 0; 1 if there is no such document at a point; 2 if the "
-                   "command line is wrong.",
-        .options = HISTORY_OPTIONS | OPTION_AT,
-        .min_words = 1,
+        .words = "[T[@A[..B]]]",
+        .summary = "Compare a document at two points, or documents before and after changes",
+        .details =
+            "T alone shows what the newest revision changed, T@A what changed from A until "
+            "now, T@A..B from A to B, and T@..B what the revision B changed.\n\nWith --run, "
+            "--agent, or --space without T: each document that the selected changes changed "
+            "(of them T, if it is there), from before the first to after the last of these "
+            "changes. The other options select fewer changes. Other changes "
+            "between them are part of the comparison, and a line tells how many there "
+            "are.\n\n" HISTORY_NAMES " A and B are points as P here: " HISTORY_POINTS
+            "\n\nExit codes: 0; 1 if there is no such document at a point, or no such run; 2 "
+            "if the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_AT | OPTION_FILTER | OPTION_STAT,
         .max_words = 1,
         .run = history_command_diff,
         .needs_data = true,
@@ -155,6 +160,28 @@ const struct command command_table[] = {
         .min_words = 1,
         .max_words = 1,
         .run = history_command_blame,
+        .needs_data = true,
+    },
+    {
+        .name = "undo",
+        .words = "--run ID | --agent NAME --since WHEN | --change SEQ... | --continue ID | "
+                 "--list",
+        .summary = "Take back the changes of a run, or of an agent, in all documents",
+        .details =
+            "Takes back the selected changes, and keeps what others changed since. Where both "
+            "changed the same lines, the document is a conflict and stays as it is. The other "
+            "options select fewer changes. Changes of other agents need the role admin.\n\n"
+            "First a preview: a line for each document, up to 200, conflicts first, with what "
+            "is there now and what was there before the changes; then the question. What "
+            "changes between the preview and the answer is not taken back. Where it cannot "
+            "ask, it needs --yes, or --dry-run for the preview alone. With --json it prints "
+            "the object of the tool history_undo.\n\nAn undo is a run of its own, undo-..., "
+            "which `notegate undo --run` takes back. --continue does the rest of one that was "
+            "cut off.\n\nExit codes: 0; 1 if there are conflicts, or the gateway refused it; "
+            "2 if the command line is wrong.",
+        .options = HISTORY_OPTIONS | OPTION_FILTER | OPTION_UNDO,
+        .max_words = WORDS_MAX,
+        .run = history_command_undo,
         .needs_data = true,
     },
     {

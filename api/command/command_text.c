@@ -23,9 +23,9 @@ static const char command_sources[] =
 
 static const char command_directory[] =
     "One process owns a data directory at a time. If a gateway serves it, call, tools, log, "
-    "show, diff, blame, mcp, key, verify and backup talk to that gateway through its Unix "
-    "socket; restore and a second serve refuse. If another command holds it, a command waits "
-    "up to 5 seconds (mcp: 30).";
+    "show, diff, blame, undo, mcp, key, verify and backup talk to that gateway through its "
+    "Unix socket; restore and a second serve refuse. If another command holds it, a command "
+    "waits up to 5 seconds (mcp: 30).";
 
 static const char command_exits[] = "0: success. 1: the command failed (a tool failed, a check "
                                     "found a fault). 2: the command line is wrong.";

@@ -5,10 +5,12 @@
 #include "core/base/str.h"
 
 const struct tool_route tool_routes[TOOL_ROUTES] = {
-    {"/v1/history", "history_log", NULL},
-    {"/v1/history/at", "history_read", "content"},
-    {"/v1/history/diff", "history_diff", "diff"},
-    {"/v1/history/blame", "history_blame", NULL},
+    {"/v1/history", "history_log", NULL, TOOL_ROUTE_GET},
+    {"/v1/history/at", "history_read", "content", TOOL_ROUTE_GET},
+    {"/v1/history/diff", "history_diff", "diff", TOOL_ROUTE_GET},
+    {"/v1/history/blame", "history_blame", NULL, TOOL_ROUTE_GET},
+    {"/v1/history/undo", "history_undo", NULL, TOOL_ROUTE_POST},
+    {"/v1/history/restore", "history_restore", NULL, TOOL_ROUTE_POST},
 };
 
 const struct tool_route *tool_route_find(struct ng_str path)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* history_command.c - notegate show, diff and blame: one document. */
+/* history_command.c - notegate show, diff and blame of one document. */
 #include "history_command.h"
 
 #include <inttypes.h>
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "history_changes.h"
 #include "history_session.h"
 
 /* Lines that an answer is asked for: as many as it holds. */
@@ -156,7 +157,11 @@ static int diff_run(struct history_session *session, void *user)
         (void)history_session_put_json(session, answer);
         return rc;
     }
-    history_print_diff(&session->text, session->out.style, answer);
+    if (line_has(session->line, LINE_STAT)) {
+        history_print_stat(&session->text, session->out.style, answer);
+    } else {
+        history_print_diff(&session->text, session->out.style, answer);
+    }
     (void)history_session_put(session);
     if (json_get(answer, "truncated") != NULL) {
         command_error("the comparison is longer than an answer and ends early (limits.result)");
@@ -168,6 +173,12 @@ static int diff_run(struct history_session *session, void *user)
 int history_command_diff(struct command_line *line)
 {
     struct document document;
+    if (line_has(line, LINE_JSON) && line_has(line, LINE_STAT)) {
+        return command_usage(line, "--json has all members: leave out --stat");
+    }
+    if (history_changes_selected(line)) {
+        return history_changes_diff(line);
+    }
     int rc = document_check(line, HISTORY_POINT_RANGE, &document);
     if (rc != COMMAND_OK) {
         return rc;

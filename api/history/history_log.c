@@ -3,6 +3,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "history_command.h"
+#include "history_filter.h"
 #include "history_session.h"
 
 #define LOG_TOOL "history_log"
@@ -24,46 +25,20 @@ struct log {
 
 /* ---- words and options ---- */
 
-static int log_check_points(const struct command_line *line)
+/* The list of runs takes a part of the filter, and has one form. */
+static int log_check_runs(const struct command_line *line)
 {
-    const struct {
-        const char *option, *value;
-    } points[] = {{"since", line->find.since}, {"until", line->find.until}};
-    for (size_t i = 0; i < NG_COUNT(points); i++) {
-        uint64_t revision;
-        struct ng_str value = ng_str_of(points[i].value);
-        if (value.data != NULL &&
-            (!history_is_point(value) || str_number(value, UINT64_MAX, &revision))) {
-            return command_usage(line,
-                                 "--%s is \"%s\", it must be a change (#1234), a time "
-                                 "(2026-01-28T14:30:00Z), a day, how long ago (2h, 7d), or now",
-                                 points[i].option, points[i].value);
-        }
-    }
-    return COMMAND_OK;
-}
-
-static int log_check_name(struct command_line *line, struct log *log)
-{
-    const char *why = "";
-    if (line->word_count == 0) {
+    if (!line_has(line, LINE_RUNS)) {
         return COMMAND_OK;
     }
-    int rc = history_name_parse(&line->arena, ng_str_of(line->words[0]), HISTORY_POINT_NONE,
-                                &log->name, &why);
-    if (rc != NG_OK) {
-        return command_usage(line, "\"%s\" names no document: %s", line->words[0], why);
+    if (line->word_count > 0 || line->find.id != NULL || line->find.tool != NULL ||
+        line->find.action != NULL) {
+        return command_usage(line, "--runs lists runs of --agent, --run, --collection, "
+                                   "--space, --since and --until: leave out the rest");
     }
-    if (line->find.id != NULL || line->find.collection != NULL ||
-        (line->find.space != NULL && log->name.space.data != NULL)) {
-        return command_usage(line,
-                             "\"%s\" names the document already: leave out --id, "
-                             "--collection and --space",
-                             line->words[0]);
-    }
-    if (str_ends(log->name.id, "*")) { /* which would mean a beginning */
-        log->name.id =
-            arena_printf(&line->arena, "%.*s\\*", (int)log->name.id.len - 1, log->name.id.data);
+    if (line_has(line, LINE_ONELINE | LINE_STAT | LINE_PATCH)) {
+        return command_usage(line, "--runs has a line for each run: leave out --oneline, "
+                                   "--stat and -p");
     }
     return COMMAND_OK;
 }
@@ -71,9 +46,12 @@ static int log_check_name(struct command_line *line, struct log *log)
 static int log_check(struct command_line *line, struct log *log)
 {
     uint64_t number = 0;
-    int rc = log_check_points(line);
+    int rc = history_filter_check(line);
+    if (rc == COMMAND_OK && line->word_count > 0) {
+        rc = history_filter_name(line, &log->name);
+    }
     if (rc == COMMAND_OK) {
-        rc = log_check_name(line, log);
+        rc = log_check_runs(line);
     }
     if (rc == COMMAND_OK && line->find.number != NULL &&
         (!str_number(ng_str_of(line->find.number), INT64_MAX, &number) || number == 0)) {
@@ -90,32 +68,16 @@ static int log_check(struct command_line *line, struct log *log)
 
 /* ---- one page ---- */
 
-/* "ada,bob" as a list. */
-static void log_add_list(struct ng_writer *writer, const char *name, const char *value)
-{
-    if (value == NULL) {
-        return;
-    }
-    json_name(writer, name);
-    json_comma_list(writer, ng_str_of(value));
-}
-
 static int log_ask(struct history_session *session, struct log *log,
                    const struct ng_value **ret)
 {
     const struct command_line *line = session->line;
     struct ng_writer *writer = history_ask_args(&session->ask);
     uint64_t page = line_has(line, LINE_PATCH) ? LOG_PAGE_DIFFS : LOG_PAGE;
-    log_add_list(writer, "agent", line->find.agent);
-    log_add_list(writer, "run", line->find.run);
-    log_add_list(writer, "tool", line->find.tool);
-    log_add_list(writer, "action", line->find.action);
-    log_add_list(writer, "collection", line->find.collection);
-    history_ask_text(&session->ask, "space", ng_str_of(line->find.space));
-    history_ask_text(&session->ask, "id", ng_str_of(line->find.id));
-    history_ask_name(&session->ask, &log->name);
-    history_ask_text(&session->ask, "since", ng_str_of(line->find.since));
-    history_ask_text(&session->ask, "until", ng_str_of(line->find.until));
+    history_filter_add(&session->ask, &log->name);
+    if (line_has(line, LINE_RUNS)) {
+        history_ask_text(&session->ask, "by", ng_str_of("run"));
+    }
     json_member_int(writer, "limit", (int64_t)u64_min(log->left, page));
     if (log->cursor.len > 0) {
         json_member_string(writer, "cursor", buf_str(&log->cursor));
@@ -179,12 +141,18 @@ static int log_page(struct history_session *session, struct log *log,
                     const struct ng_value *answer, bool *ret_more)
 {
     bool is_json = line_has(session->line, LINE_JSON);
+    bool is_runs = line_has(session->line, LINE_RUNS);
+    const struct ng_value *rows = json_get(answer, is_runs ? "runs" : "changes");
     int rc = COMMAND_OK;
     *ret_more = !is_json || history_session_put_json(session, answer);
-    for (const struct ng_value *change = json_first(json_get(answer, "changes"));
+    if (is_runs && !is_json) {
+        history_print_runs(&session->text, session->out.style, rows);
+        *ret_more = history_session_put(session);
+    }
+    for (const struct ng_value *change = json_first(rows);
          rc == COMMAND_OK && change != NULL && *ret_more; change = change->next) {
         log->left -= log->left > 0;
-        if (!is_json) {
+        if (!is_json && !is_runs) {
             rc = log_add_change(session, log, change);
             *ret_more = history_session_put(session);
         }

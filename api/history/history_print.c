@@ -9,12 +9,6 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 
-#define PRINT_YELLOW "\033[33m"
-#define PRINT_CYAN "\033[36m"
-#define PRINT_GREEN "\033[32m"
-#define PRINT_RED "\033[31m"
-#define PRINT_BOLD "\033[1m"
-#define PRINT_END "\033[m"
 /* Signs of a stat at most. */
 #define PRINT_STAT_MAX 40
 /* Characters of a time up to its seconds. */
@@ -41,7 +35,7 @@ static void print_escaped(struct buf *out, struct ng_str text, const char *kept)
 }
 
 /* One line of what others wrote: also where it has line feeds. */
-static void print_word(struct buf *out, struct ng_str word)
+void history_print_word(struct buf *out, struct ng_str word)
 {
     print_escaped(out, word, "");
 }
@@ -63,7 +57,7 @@ void history_print_text(struct buf *out, struct history_style style, struct ng_s
 }
 
 /* The next line of the text, without its line feed; *text moves behind it. */
-static struct ng_str print_take_line(struct ng_str *text)
+struct ng_str history_print_take_line(struct ng_str *text)
 {
     const char *feed = text->len > 0 ? memchr(text->data, '\n', text->len) : NULL;
     struct ng_str line = *text;
@@ -76,30 +70,39 @@ static struct ng_str print_take_line(struct ng_str *text)
     return line;
 }
 
+static int print_digits(int64_t number)
+{
+    int digits = 1;
+    for (; number >= 10; number /= 10) {
+        digits++;
+    }
+    return digits;
+}
+
 /* A number; a revision that is a text (a file's). */
 static void print_revision(struct buf *out, const struct ng_value *object, const char *name)
 {
-    print_word(out, json_text(json_get(object, name)));
+    history_print_word(out, json_text(json_get(object, name)));
 }
 
 /* SPACE/COLLECTION/ID: a word that names the document. */
-static void print_title(struct buf *out, const struct ng_value *object)
+void history_print_title(struct buf *out, const struct ng_value *object)
 {
     struct ng_str space = json_get_text(object, "space");
     if (space.len > 0) {
-        print_word(out, space);
+        history_print_word(out, space);
         (void)buf_add_char(out, '/');
     }
-    print_word(out, json_get_text(object, "collection"));
+    history_print_word(out, json_get_text(object, "collection"));
     (void)buf_add_char(out, '/');
-    print_word(out, json_get_text(object, "id"));
+    history_print_word(out, json_get_text(object, "id"));
 }
 
 static void print_member(struct buf *out, const char *label, struct ng_str value)
 {
     if (value.len > 0) {
         (void)buf_printf(out, "%-10s", label);
-        print_word(out, value);
+        history_print_word(out, value);
         (void)buf_add_char(out, '\n');
     }
 }
@@ -114,9 +117,9 @@ static void print_made(struct buf *out, const struct ng_value *object)
     print_member(out, "Run:", json_get_text(object, "run"));
     if (tool.len + action.len > 0) {
         (void)buf_printf(out, "%-10s", "Tool:");
-        print_word(out, tool);
+        history_print_word(out, tool);
         (void)buf_add_c(out, text_if(tool.len > 0 && action.len > 0, ", "));
-        print_word(out, action);
+        history_print_word(out, action);
         (void)buf_add_char(out, '\n');
     }
 }
@@ -132,14 +135,14 @@ void history_print_change(struct buf *out, struct history_style style,
     print_revision(out, change, "seq");
     print_colour(out, style, PRINT_END);
     (void)buf_printf(out, "\n%-10s", "Document:");
-    print_title(out, change);
+    history_print_title(out, change);
     (void)buf_add_char(out, '@');
     print_revision(out, change, "revision");
     (void)buf_add_char(out, '\n');
     print_made(out, change);
     if (summary.len > 0) {
         (void)buf_add_c(out, "\n    ");
-        print_word(out, summary);
+        history_print_word(out, summary);
         (void)buf_add_char(out, '\n');
     }
 }
@@ -153,13 +156,13 @@ void history_print_oneline(struct buf *out, struct history_style style,
     print_revision(out, change, "seq");
     print_colour(out, style, PRINT_END);
     (void)buf_add_char(out, ' ');
-    print_title(out, change);
+    history_print_title(out, change);
     (void)buf_add_char(out, '@');
     print_revision(out, change, "revision");
     (void)buf_add_c(out, " (");
-    print_word(out, str_or(agent, ng_str_of("-")));
+    history_print_word(out, str_or(agent, ng_str_of("-")));
     (void)buf_add_c(out, ") ");
-    print_word(out, str_or(summary, json_get_text(change, "action")));
+    history_print_word(out, str_or(summary, json_get_text(change, "action")));
     (void)buf_add_char(out, '\n');
 }
 
@@ -182,7 +185,7 @@ void history_print_stat(struct buf *out, struct history_style style,
         return;
     }
     (void)buf_add_char(out, ' ');
-    print_title(out, change);
+    history_print_title(out, change);
     (void)buf_printf(out, " | %" PRIu64 " ", all);
     print_colour(out, style, PRINT_GREEN);
     print_signs(out, '+', plus);
@@ -192,10 +195,81 @@ void history_print_stat(struct buf *out, struct history_style style,
     (void)buf_add_char(out, '\n');
 }
 
+/* ---- runs ---- */
+
+struct run_widths {
+    int run, agents, changes;
+};
+
+/* The agents of a run between commas; returns how many bytes they are. */
+static int print_agents(struct buf *out, const struct ng_value *run)
+{
+    size_t len = 0;
+    for (const struct ng_value *agent = json_first(json_get(run, "agents")); agent != NULL;
+         agent = agent->next) {
+        len += agent->text.len + (agent->next != NULL);
+        if (out != NULL) {
+            history_print_word(out, agent->text);
+            (void)buf_add_c(out, text_if(agent->next != NULL, ","));
+        }
+    }
+    if (len == 0 && out != NULL) {
+        (void)buf_add_char(out, '-');
+    }
+    return (int)size_min(size_max(len, 1), INT32_MAX);
+}
+
+static struct run_widths print_run_widths(const struct ng_value *runs)
+{
+    struct run_widths widths = {1, 1, 1};
+    for (const struct ng_value *run = json_first(runs); run != NULL; run = run->next) {
+        int name = (int)size_min(json_get_text(run, "run").len, INT32_MAX);
+        int agents = print_agents(NULL, run);
+        int changes = print_digits(json_get_integer(run, "changes"));
+        widths.run = name > widths.run ? name : widths.run;
+        widths.agents = agents > widths.agents ? agents : widths.agents;
+        widths.changes = changes > widths.changes ? changes : widths.changes;
+    }
+    return widths;
+}
+
+/* "-": the change was purged. */
+static void print_run_time(struct buf *out, const struct ng_value *run, const char *name)
+{
+    struct ng_str time = json_get_text(run, name);
+    (void)buf_add_c(out, "  ");
+    if (time.len == 0) {
+        (void)buf_printf(out, "%-*s", PRINT_TIME_SECONDS + 1, "-");
+        return;
+    }
+    history_print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
+    (void)buf_add_char(out, 'Z');
+}
+
+void history_print_runs(struct buf *out, struct history_style style,
+                        const struct ng_value *runs)
+{
+    struct run_widths widths = print_run_widths(runs);
+    for (const struct ng_value *run = json_first(runs); run != NULL; run = run->next) {
+        struct ng_str name = json_get_text(run, "run");
+        int64_t changes = json_get_integer(run, "changes");
+        print_colour(out, style, PRINT_YELLOW);
+        history_print_word(out, name);
+        print_colour(out, style, PRINT_END);
+        (void)buf_printf(out, "%*s  ", widths.run - (int)size_min(name.len, INT32_MAX), "");
+        int agents = print_agents(out, run);
+        (void)buf_printf(out, "%*s  %*" PRId64 " %-7s", widths.agents - agents, "",
+                         widths.changes, changes, changes == 1 ? "change" : "changes");
+        print_run_time(out, run, "from");
+        print_run_time(out, run, "to");
+        (void)buf_add_char(out, '\n');
+    }
+}
+
 void history_print_note(struct buf *out, struct ng_str why)
 {
     (void)buf_add_c(out, "(no comparison: ");
-    print_word(out, why);
+    history_print_word(out, why);
     (void)buf_add_c(out, ")\n");
 }
 
@@ -206,7 +280,7 @@ void history_print_head(struct buf *out, struct history_style style,
 {
     print_colour(out, style, PRINT_YELLOW);
     (void)buf_add_c(out, "document ");
-    print_title(out, answer);
+    history_print_title(out, answer);
     (void)buf_add_char(out, '@');
     print_revision(out, answer, "revision");
     print_colour(out, style, PRINT_END);
@@ -214,9 +288,9 @@ void history_print_head(struct buf *out, struct history_style style,
     print_made(out, answer);
     for (const struct ng_value *member = json_first(json_get(answer, "members"));
          member != NULL; member = member->next) {
-        print_word(out, member->key);
+        history_print_word(out, member->key);
         (void)buf_add_c(out, ": ");
-        print_word(out, member->text); /* of a list, its JSON */
+        history_print_word(out, member->text); /* of a list, its JSON */
         (void)buf_add_char(out, '\n');
     }
     (void)buf_add_char(out, '\n');
@@ -249,11 +323,11 @@ static size_t print_header(struct buf *out, struct history_style style,
     if (raw.rc == NG_OK && str_starts(diff, buf_str(&raw))) {
         len = raw.len;
         print_colour(out, style, PRINT_BOLD);
-        print_word(out, str_make(raw.data, first - 1));
+        history_print_word(out, str_make(raw.data, first - 1));
         print_colour(out, style, PRINT_END);
         (void)buf_add_char(out, '\n');
         print_colour(out, style, PRINT_BOLD);
-        print_word(out, str_make(raw.data + first, raw.len - first - 1));
+        history_print_word(out, str_make(raw.data + first, raw.len - first - 1));
         print_colour(out, style, PRINT_END);
         (void)buf_add_char(out, '\n');
     }
@@ -278,19 +352,19 @@ static const char *print_line_colour(struct ng_str line)
 void history_print_diff(struct buf *out, struct history_style style,
                         const struct ng_value *answer)
 {
-    struct ng_str diff = json_get_text(answer, "diff");
+    struct ng_str diff = str_or(json_get_text(answer, "diff"), ng_str_of(""));
     const struct ng_value *changed = json_first(json_get(answer, "changed"));
     if (changed != NULL) {
         (void)buf_add_c(out, "changed members: ");
     }
     for (; changed != NULL; changed = changed->next) {
-        print_word(out, changed->text);
+        history_print_word(out, changed->text);
         (void)buf_add_c(out, changed->next != NULL ? ", " : "\n");
     }
     size_t header = print_header(out, style, answer, diff);
     struct ng_str rest = str_make(diff.data + header, diff.len - header);
     while (rest.len > 0) {
-        struct ng_str line = print_take_line(&rest);
+        struct ng_str line = history_print_take_line(&rest);
         const char *colour = style.is_coloured ? print_line_colour(line) : NULL;
         (void)buf_add_c(out, text_or(colour, ""));
         history_print_text(out, style, line);
@@ -299,20 +373,64 @@ void history_print_diff(struct buf *out, struct history_style style,
     }
 }
 
+/* ---- diff of selected changes ---- */
+
+/* A row without a diff says why. */
+static struct ng_str print_reason(const struct ng_value *row)
+{
+    struct ng_str reason = json_get_text(row, "reason");
+    if (json_get(row, "kept") != NULL) {
+        return ng_str_of("its content is not kept");
+    }
+    if (str_is(reason, "not_text")) {
+        return ng_str_of("the content is not UTF-8");
+    }
+    if (str_is(reason, "too_large")) {
+        return ng_str_of("the content is too large");
+    }
+    return ng_str_of("those before it are long already; compare this document alone");
+}
+
+void history_print_changed(struct buf *out, struct history_style style,
+                           const struct ng_value *row)
+{
+    int64_t others = json_get_integer(row, "others");
+    print_colour(out, style, PRINT_YELLOW);
+    (void)buf_add_c(out, "document ");
+    history_print_title(out, row);
+    (void)buf_add_char(out, '@');
+    print_revision(out, row, "from");
+    (void)buf_add_c(out, "..");
+    print_revision(out, row, "to");
+    print_colour(out, style, PRINT_END);
+    (void)buf_add_char(out, '\n');
+    if (others > 0) {
+        (void)buf_printf(out, "with %" PRId64 " other %s between\n", others,
+                         others == 1 ? "change" : "changes");
+    }
+    history_print_diff(out, style, row);
+    if (json_get(row, "diff") == NULL) {
+        history_print_note(out, print_reason(row));
+    }
+}
+
+void history_print_changed_stat(struct buf *out, struct history_style style,
+                                const struct ng_value *row)
+{
+    if (json_get(row, "added") != NULL) {
+        history_print_stat(out, style, row);
+        return;
+    }
+    (void)buf_add_char(out, ' ');
+    history_print_title(out, row);
+    (void)buf_add_c(out, " | not kept\n");
+}
+
 /* ---- blame ---- */
 
 struct blame_widths {
     int revision, agent, line;
 };
-
-static int print_digits(int64_t number)
-{
-    int digits = 1;
-    for (; number >= 10; number /= 10) {
-        digits++;
-    }
-    return digits;
-}
 
 static struct blame_widths print_widths(const struct ng_value *rows)
 {
@@ -337,9 +455,9 @@ static void print_origin(struct buf *out, struct history_style style,
     (void)buf_printf(out, "%*" PRId64, widths.revision, json_get_integer(row, "revision"));
     print_colour(out, style, PRINT_END);
     (void)buf_add_c(out, " (");
-    print_word(out, agent);
+    history_print_word(out, agent);
     (void)buf_printf(out, "%*s ", widths.agent - (int)size_min(agent.len, INT32_MAX), "");
-    print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
+    history_print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
     (void)buf_printf(out, "Z %*" PRId64 ") ", widths.line, line);
 }
 
@@ -352,7 +470,7 @@ void history_print_blame(struct buf *out, struct history_style style,
         struct ng_str rest = json_get_text(row, "text");
         int64_t last = json_get_integer(row, "last");
         for (int64_t line = json_get_integer(row, "first"); line <= last; line++) {
-            struct ng_str text = print_take_line(&rest);
+            struct ng_str text = history_print_take_line(&rest);
             /* A text that ends in a line feed has an empty last line, which is not shown. */
             if (line == json_get_integer(answer, "total_lines") && text.len == 0) {
                 return;

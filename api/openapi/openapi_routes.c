@@ -37,7 +37,8 @@ static void print_parameter(struct buf *out, const struct ng_value *schema,
     (void)buf_add_char(out, '}');
 }
 
-static void print_parameters(struct buf *out, const struct ng_value *schema, bool with_agent)
+/* GET: a parameter for each argument. POST: the arguments are the body. */
+static void print_get(struct buf *out, const struct ng_value *schema, bool with_agent)
 {
     const struct ng_value *properties = json_get(schema, "properties");
     openapi_print_parameters(out, "Mode Run", with_agent);
@@ -48,17 +49,31 @@ static void print_parameters(struct buf *out, const struct ng_value *schema, boo
     (void)buf_add_char(out, ']');
 }
 
+static void print_post(struct buf *out, const char *tool, bool with_agent)
+{
+    openapi_print_parameters(out, OPENAPI_CALL_PARAMETERS, with_agent);
+    openapi_put(out, ",'requestBody':{'required':true,'content':{'application/json':{'schema':{"
+                     "'$ref':'#/components/schemas/");
+    (void)buf_printf(out, "%s_arguments\"}}}}", tool);
+}
+
 static void print_route(struct buf *out, const struct tool_route *route,
                         const struct tool *tool, const struct ng_value *schema, bool with_agent)
 {
+    bool is_post = route->method == TOOL_ROUTE_POST;
+    const char *method = is_post ? "post" : "get";
     (void)buf_printf(out,
-                     ",\"%s\":{\"get\":{\"operationId\":\"%s.get\",\"summary\":", route->path,
-                     route->tool);
+                     ",\"%s\":{\"%s\":{\"operationId\":\"%s.%s\",\"summary\":", route->path,
+                     method, route->tool, method);
     (void)buf_add_json(out, ng_str_of(tool->desc.title));
     (void)buf_add_c(out, ",\"description\":");
     (void)buf_add_json(out, ng_str_of(tool->desc.summary));
     (void)buf_printf(out, ",\"tags\":[\"%s\"],\"parameters\":", tool->plugin->desc.name);
-    print_parameters(out, schema, with_agent);
+    if (is_post) {
+        print_post(out, route->tool, with_agent);
+    } else {
+        print_get(out, schema, with_agent);
+    }
     openapi_put(out, ",'responses':{'200':{'description':'The object of the tool.','headers':{"
                      "'X-Notegate-Run':{'$ref':'#/components/headers/Run'}},'content':{"
                      "'application/json':{'schema':{'$ref':'#/components/schemas/");
@@ -67,7 +82,7 @@ static void print_route(struct buf *out, const struct tool_route *route,
         openapi_put(out, ",'text/plain':{'schema':{'type':'string'}}");
     }
     (void)buf_add_c(out, "}}");
-    openapi_print_refusals(out, OPENAPI_READS | OPENAPI_413);
+    openapi_print_refusals(out, is_post ? OPENAPI_CALLS : OPENAPI_READS | OPENAPI_413);
     (void)buf_add_c(out, "}}}");
 }
 

@@ -17,11 +17,12 @@
 
 /* ---- the query as arguments ---- */
 
-/* Does the schema of the argument name lists, too? */
+/* Does the schema of the argument leave its type open, for texts and lists of them? */
 static bool takes_list(const struct tool *tool, struct ng_str name)
 {
     const struct ng_value *properties = json_get(tool->params_tree, "properties");
-    return json_get(json_get_str(properties, name), "anyOf") != NULL;
+    const struct ng_value *property = json_get_str(properties, name);
+    return property != NULL && json_get(property, "type") == NULL;
 }
 
 static int add_parameter(struct http_request *request, struct ng_writer *writer,
@@ -72,6 +73,24 @@ static int read_arguments(struct http_request *request, const struct tool *tool)
     return rc;
 }
 
+/* ---- the body as arguments ---- */
+
+/* In memory that lives as long as the call. Not NG_OK: it is answered. */
+static int read_body(struct http_request *request)
+{
+    struct call *call = request->call;
+    struct ng_str key = request->headers.idempotency_key;
+    if (key.data != NULL) {
+        call->idempotency_key = arena_copy(&call->arena, key);
+    }
+    call->args_text = http_request_text(request);
+    bool has_key = key.data == NULL || call->idempotency_key.data != NULL;
+    if (!has_key || http_request_keep_body(request, call) != NG_OK) {
+        return http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
+    }
+    return NG_OK;
+}
+
 /* ---- the call ---- */
 
 static void history_done(struct call *call, void *user)
@@ -83,6 +102,12 @@ static void history_done(struct call *call, void *user)
 static bool wants_plain(const struct http_request *request)
 {
     return str_begins(request->headers.accept, "text/plain");
+}
+
+/* A writing tool's answer is not cut either: it cannot be asked for again. */
+static bool wants_all(const struct http_request *request, const struct tool_route *route)
+{
+    return route->method == TOOL_ROUTE_POST || (route->plain != NULL && wants_plain(request));
 }
 
 int rest_history(struct http_request *request)
@@ -98,12 +123,14 @@ int rest_history(struct http_request *request)
         return NG_OK;
     }
     request->call = call;
-    if (read_arguments(request, tool) != NG_OK) {
+    int rc =
+        route->method == TOOL_ROUTE_POST ? read_body(request) : read_arguments(request, tool);
+    if (rc != NG_OK) {
         request->call = NULL;
         call_unref(call);
         return NG_OK;
     }
-    call->options |= route->plain != NULL && wants_plain(request) ? CALL_RAW_ANSWER : 0;
+    call->options |= wants_all(request, route) ? CALL_RAW_ANSWER : 0;
     call->done = history_done;
     call->tool_name = ng_str_of(route->tool);
     if (dispatch(call) == NG_PENDING) {
@@ -113,7 +140,8 @@ int rest_history(struct http_request *request)
     return NG_OK;
 }
 
-/* The text of one member, as it is. */
+/* The text of one member, as it is. Answers of several documents do not have it, and remain
+ * objects. */
 static void reply_plain(struct http_request *request, struct call *call, const char *member)
 {
     const struct ng_value *answer = NULL;
@@ -123,8 +151,13 @@ static void reply_plain(struct http_request *request, struct call *call, const c
         (void)http_reply_error(request, NG_EINTERNAL, NULL, "Out of memory");
         return;
     }
+    const struct ng_value *text = json_get(answer, member);
+    if (text == NULL) {
+        (void)buf_add_str(&request->reply.body, call->final.text);
+        return;
+    }
     request->reply.content_type = "text/plain; charset=utf-8";
-    (void)buf_add_str(&request->reply.body, json_text(json_get(answer, member)));
+    (void)buf_add_str(&request->reply.body, json_text(text));
 }
 
 void rest_history_finish(struct http_request *request)
@@ -138,6 +171,7 @@ void rest_history_finish(struct http_request *request)
         reply_plain(request, call, route->plain);
     } else {
         (void)buf_add_str(&request->reply.body, call->final.text);
+        request->reply.changed = !call->read_only;
     }
     request->call = NULL;
     call_unref(call);

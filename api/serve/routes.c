@@ -37,6 +37,8 @@ static const struct route table[] = {
     {HTTP_GET, 0, "/v1/history/at", rest_history, rest_history_finish},
     {HTTP_GET, 0, "/v1/history/diff", rest_history, rest_history_finish},
     {HTTP_GET, 0, "/v1/history/blame", rest_history, rest_history_finish},
+    {HTTP_POST, ROUTE_BODY, "/v1/history/undo", rest_history, rest_history_finish},
+    {HTTP_POST, ROUTE_BODY, "/v1/history/restore", rest_history, rest_history_finish},
     {HTTP_GET, 0, "/v1/events", rest_events, rest_events_finish},
     {HTTP_GET, 0, "/openapi.json", openapi_route, NULL},
     {HTTP_GET, ROUTE_OPEN, "/", docs_page_redirect, NULL},

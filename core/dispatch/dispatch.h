@@ -44,6 +44,10 @@ bool dispatch_sees_plugin(struct call *call, const struct plugin *plugin);
  * or name it in a resource. The keys themselves are seen by admins only. */
 bool dispatch_sees_collection(struct call *call, struct ng_str collection);
 
+/* May this caller change documents of the collection by a tool of the plugin that declares it?
+ * (Its role, mode and key; not its spaces.) */
+bool dispatch_may_change(struct call *call, struct ng_str collection);
+
 /* The space where the caller named none, and the spaces it may see where no key says so: in
  * call->caller. tool: may be NULL. NG_EFORBIDDEN: the key does not allow the one it named. */
 int dispatch_spaces(struct call *call, const struct tool *tool);
@@ -59,6 +63,10 @@ int dispatch_step(struct call *call, ng_step_fn *step, void *user);
 /* call->over of a call of dispatch(): ends it. Code that runs a plugin beside it, start(), sets
  * it, too. */
 void dispatch_over(struct call *call);
+
+/* A call of the same caller and origin that has not begun: for work of its own memory, or in
+ * the background. NULL: out of memory. */
+struct call *dispatch_child(struct call *call);
 
 /* Runs `step` on a worker after the present run: continue_on_worker() of plugins. */
 int dispatch_continue(struct ng_call *pub, ng_step_fn *step, void *user);

@@ -101,6 +101,31 @@ bool dispatch_may(struct call *call, const struct tool *tool)
     return tool->desc.effect != NG_EFFECT_RUNS || reads || call->caller.run;
 }
 
+static bool dispatch_changes_by(struct call *call, const struct plugin *plugin)
+{
+    bool may = false;
+    for (size_t i = 0; i < plugin->tool_count && !may; i++) {
+        const struct tool *tool = plugin->tools[i];
+        may = tool->desc.effect != NG_EFFECT_READS && dispatch_may(call, tool);
+    }
+    return may;
+}
+
+bool dispatch_may_change(struct call *call, struct ng_str collection)
+{
+    struct plugin *const *plugins = NULL;
+    size_t count = registry_plugins(call->gateway->registry, &plugins);
+    bool may = false;
+    if (call->caller.role == NG_ROLE_READER || call->caller.mode == NG_MODE_ASK) {
+        return false;
+    }
+    for (size_t i = 0; i < count && !may; i++) {
+        may = dispatch_declares(&plugins[i]->desc, collection) &&
+              dispatch_changes_by(call, plugins[i]);
+    }
+    return may;
+}
+
 bool dispatch_configured(struct call *call, const struct plugin *plugin)
 {
     if (plugin->desc.configured == NULL || !plugin->started) {

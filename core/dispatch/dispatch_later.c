@@ -1,9 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* dispatch_later.c - steps of a call on a worker, after its run; lists that wait for one. */
+#include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/call/key.h"
 #include "core/call/plugin.h"
 #include "core/fault/module_run.h"
 #include "dispatch.h"
+
+struct call *dispatch_child(struct call *call)
+{
+    struct call *child = call_new(call->gateway);
+    if (child == NULL) {
+        return NULL;
+    }
+    struct ng_str space = {NULL, 0};
+    if (call->caller.space_named) {
+        space = call->caller.space;
+    }
+    int rc = call_set_caller(child, call->caller.agent, space, call->caller.role,
+                             call->caller.mode, call->caller.run);
+    if (rc == NG_OK && call->caller.spaces != NULL) { /* NULL in start() */
+        rc = call_allow_spaces(child, call->caller.spaces, call->caller.space_count,
+                               call->caller.all_spaces);
+    }
+    if (rc != NG_OK) {
+        call_unref(child);
+        return NULL;
+    }
+    call_take_origin(child, call);
+    child->method = STR_NONE; /* it is not the request itself */
+    child->target = STR_NONE;
+    child->options = CALL_NO_RATE;
+    child->arena.max = CALL_BACKGROUND_MEMORY_MAX;
+    child->tool = call->tool;
+    child->plugin = call->plugin;
+    if (call->caller.spaces == NULL) {
+        child->caller.all_spaces = true; /* start() works for all spaces */
+    }
+    child->read_only = call->read_only;
+    child->pub.tool = call->pub.tool;
+    return child;
+}
 
 static void later_run(struct task *task)
 {

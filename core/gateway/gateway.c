@@ -30,6 +30,7 @@
 #include "core/store/disk.h"
 #include "core/store/idempotency.h"
 #include "core/store/store.h"
+#include "core/undo/undo.h"
 #include "gateway_audit.h"
 #include "gateway_modules.h"
 #include "gateway_open.h"
@@ -93,6 +94,12 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
     size_t count = registry_plugins(gateway->registry, &plugins);
     for (size_t i = 0; i < count && rc == NG_OK; i++) {
         rc = gateway_declare_collections(gateway, call, plugins[i]);
+    }
+    if (rc == NG_OK) {
+        rc = undo_declare(call);
+    }
+    if (rc == NG_OK) {
+        undo_tell(call);
     }
     return rc == NG_OK ? host_purge_open(gateway, call) : rc;
 }

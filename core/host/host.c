@@ -118,4 +118,8 @@ const struct ng_host call_host = {
     .revision_at = host_revision_at,
     .trail = host_trail,
     .runs = host_runs,
+    .members = host_members,
+    .restore = host_restore,
+    .undo_changes = host_undo_changes,
+    .unfinished = host_unfinished,
 };

@@ -142,6 +142,12 @@ int host_revision_at(struct ng_call *pub, const struct ng_key *key, const char *
                      struct ng_str text, struct ng_as_of *ret);
 int host_trail(struct ng_call *pub, const struct ng_trail *trail, ng_event_fn *event,
                void *user, uint64_t *ret_next);
+const struct ng_value *host_members(struct ng_call *pub, struct ng_str collection,
+                                    const struct ng_value *body);
+int host_restore(struct ng_call *pub, const struct ng_restore *restore);
+int host_undo_changes(struct ng_call *pub, const struct ng_undo_work *work,
+                      struct ng_undo_done *ret);
+int host_unfinished(struct ng_call *pub, ng_unfinished_fn *undo, void *user);
 int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run, void *user);
 
 /* ---- host_undo.c ---- */

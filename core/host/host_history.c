@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* host_history.c - the history of all documents for plugins: points, revisions at them, the
- * changes that a caller may see. */
+ * changes that a caller may see, and how they are taken back. */
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/base/utf8.h"
@@ -10,6 +10,7 @@
 #include "core/history/trail.h"
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
+#include "core/undo/undo.h"
 #include "host.h"
 
 /* Bytes of a wrong point that a sentence shows. */
@@ -89,4 +90,49 @@ int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run,
         return rc;
     }
     return trail_runs(call, &mine, run, user);
+}
+
+const struct ng_value *host_members(struct ng_call *pub, struct ng_str collection,
+                                    const struct ng_value *body)
+{
+    struct call *call = call_of(pub);
+    const struct ng_collection *declared = store_collection(call->gateway->store, collection);
+    return declared != NULL ? content_members(&call->arena, declared, body) : NULL;
+}
+
+int host_restore(struct ng_call *pub, const struct ng_restore *restore)
+{
+    struct call *call = call_of(pub);
+    struct ng_restore mine;
+    int rc = abi_take(call, &abi_restore, &mine, restore);
+    if (rc == NG_OK && !call->may_block) {
+        rc = NG_EWOULDBLOCK;
+    }
+    return rc == NG_OK ? undo_restore(call, &mine) : rc;
+}
+
+int host_undo_changes(struct ng_call *pub, const struct ng_undo_work *work,
+                      struct ng_undo_done *ret)
+{
+    struct call *call = call_of(pub);
+    struct ng_undo_work mine;
+    struct ng_trail what;
+    int rc = abi_take(call, &abi_undo_work, &mine, work);
+    if (rc == NG_OK) {
+        rc = abi_check(call, &abi_undo_done, ret);
+    }
+    if (rc == NG_OK && mine.again.data == NULL) {
+        rc = abi_take(call, &abi_trail, &what, mine.what);
+        mine.what = &what;
+    }
+    if (rc == NG_OK && !call->may_block) {
+        rc = NG_EWOULDBLOCK;
+    }
+    return rc == NG_OK ? undo_changes(call, &mine, ret) : rc;
+}
+
+int host_unfinished(struct ng_call *pub, ng_unfinished_fn *undo, void *user)
+{
+    struct call *call = call_of(pub);
+    return call->may_block ? undo_unfinished(call, undo, user) : NG_EWOULDBLOCK;
 }

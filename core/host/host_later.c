@@ -5,7 +5,6 @@
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
-#include "core/call/key.h"
 #include "core/cluster/cluster.h"
 #include "core/dispatch/dispatch.h"
 #include "core/fault/module_run.h"
@@ -45,40 +44,12 @@ static void host_background_done(struct call *call, void *user)
     call_unref(call);
 }
 
-/* A call of the same caller that has not begun. NULL: out of memory. */
 static struct call *host_background_new(struct call *call)
 {
-    struct call *background = call_new(call->gateway);
-    if (background == NULL) {
-        return NULL;
+    struct call *background = dispatch_child(call);
+    if (background != NULL) {
+        background->done = host_background_done;
     }
-    struct ng_str space = {NULL, 0};
-    if (call->caller.space_named) {
-        space = call->caller.space;
-    }
-    int rc = call_set_caller(background, call->caller.agent, space, call->caller.role,
-                             call->caller.mode, call->caller.run);
-    if (rc == NG_OK && call->caller.spaces != NULL) { /* NULL in start() */
-        rc = call_allow_spaces(background, call->caller.spaces, call->caller.space_count,
-                               call->caller.all_spaces);
-    }
-    if (rc != NG_OK) {
-        call_unref(background);
-        return NULL;
-    }
-    call_take_origin(background, call);
-    background->method = STR_NONE; /* it is not the request itself */
-    background->target = STR_NONE;
-    background->options = CALL_NO_RATE;
-    background->arena.max = CALL_BACKGROUND_MEMORY_MAX;
-    background->tool = call->tool;
-    background->plugin = call->plugin;
-    if (call->caller.spaces == NULL) {
-        background->caller.all_spaces = true; /* start() works for all spaces */
-    }
-    background->read_only = call->read_only;
-    background->pub.tool = call->pub.tool;
-    background->done = host_background_done;
     return background;
 }
 

@@ -393,8 +393,11 @@ static int delivery_shared_round(struct journal_front *front, struct call *call,
 static void delivery_failed(struct journal_front *front, const struct call *call, int rc)
 {
     lock_take(&front->lock);
-    /* A stop cancels the present round: no failure to report. */
-    bool tell = !front->degraded && front->state != DELIVERY_STOPPING;
+    /* A stop, of this thread or of the gateway, cancels the present round: no failure to
+     * report.
+     */
+    bool stops = front->state == DELIVERY_STOPPING || atomic_load(&front->gateway->stopping);
+    bool tell = !front->degraded && !stops;
     front->degraded = true;
     front->failures++;
     pthread_cond_broadcast(&front->moved);

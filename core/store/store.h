@@ -117,6 +117,17 @@ int store_write_answered_wait(struct store *store, struct call *call,
 int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
                      size_t count);
 
+/* Changes that have nothing to do with each other; most at once. */
+#define STORE_EACH_MAX 64
+struct store_each {
+    struct call *call; /* of its own */
+    struct ng_change change;
+    int rc; /* out; the call carries the message */
+};
+/* Each in a commit of its own, all of them under way at once; waits for all. Only on workers.
+ */
+void store_write_each(struct store *store, struct store_each *items, size_t count);
+
 /* Draft functions of struct ng_host. */
 int store_draft_json(struct ng_draft *next, struct ng_str object);
 int store_draft_text(struct ng_draft *next, const struct ng_str *pieces, size_t count);
@@ -124,6 +135,8 @@ int store_draft_splice(struct ng_draft *next, uint64_t at, uint64_t removed,
                        struct ng_str inserted);
 void store_draft_delete(struct ng_draft *next);
 void store_draft_event(struct ng_draft *next, struct ng_str json);
+/* Data of the event so far; or absent. */
+struct ng_str store_draft_event_data(const struct ng_draft *next);
 /* Drafts for other services of the core (files). */
 struct draft_view {
     bool touched, deleted;

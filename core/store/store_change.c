@@ -335,49 +335,86 @@ int store_write(struct store *store, struct call *call, const struct ng_change *
     return store_write_answered(store, call, changes, count, NULL, done, user);
 }
 
+/* Waits for one commit, or for several. */
 struct waiter {
     struct lock lock;
     pthread_cond_t wake;
-    bool done;
+    size_t left;
+};
+
+#define WAITER_INITIALIZER(count)                                                              \
+    {                                                                                          \
+        LOCK_INITIALIZER(LOCK_STORE_CHANGE), PTHREAD_COND_INITIALIZER, count                   \
+    }
+
+struct waited {
+    struct waiter *waiter;
     int rc;
 };
 
 static void waiter_done(void *user, int rc)
 {
-    struct waiter *waiter = user;
+    struct waited *waited = user;
+    struct waiter *waiter = waited->waiter;
     lock_take(&waiter->lock);
-    waiter->done = true;
-    waiter->rc = rc;
+    waited->rc = rc;
+    waiter->left--;
     pthread_cond_signal(&waiter->wake);
     lock_release(&waiter->lock);
+}
+
+static void waiter_wait(struct waiter *waiter)
+{
+    lock_take(&waiter->lock);
+    while (waiter->left > 0) {
+        lock_wait(&waiter->wake, &waiter->lock);
+    }
+    lock_release(&waiter->lock);
+    lock_done(&waiter->lock);
+    pthread_cond_destroy(&waiter->wake);
 }
 
 int store_write_answered_wait(struct store *store, struct call *call,
                               const struct ng_change *changes, size_t count,
                               const struct ng_answer *answer)
 {
-    struct waiter waiter = {LOCK_INITIALIZER(LOCK_STORE_CHANGE), PTHREAD_COND_INITIALIZER,
-                            false, NG_OK};
+    struct waiter waiter = WAITER_INITIALIZER(1);
+    struct waited waited = {&waiter, NG_OK};
     int rc;
     struct store_txn *txn = store_start(store, call, changes, count, &rc);
     if (txn != NULL) {
-        rc = store_write_as(txn, answer, true, waiter_done, &waiter);
+        rc = store_write_as(txn, answer, true, waiter_done, &waited);
     }
     if (rc != NG_OK) {
         return rc;
     }
-    lock_take(&waiter.lock);
-    while (!waiter.done) {
-        lock_wait(&waiter.wake, &waiter.lock);
-    }
-    lock_release(&waiter.lock);
-    lock_done(&waiter.lock);
-    pthread_cond_destroy(&waiter.wake);
-    return waiter.rc;
+    waiter_wait(&waiter);
+    return waited.rc;
 }
 
 int store_write_wait(struct store *store, struct call *call, const struct ng_change *changes,
                      size_t count)
 {
     return store_write_answered_wait(store, call, changes, count, NULL);
+}
+
+void store_write_each(struct store *store, struct store_each *items, size_t count)
+{
+    struct waiter waiter = WAITER_INITIALIZER(count);
+    struct waited waited[STORE_EACH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        struct store_each *item = &items[i];
+        waited[i] = (struct waited){&waiter, NG_OK};
+        struct store_txn *txn = store_start(store, item->call, &item->change, 1, &item->rc);
+        if (txn != NULL) {
+            item->rc = store_write_as(txn, NULL, true, waiter_done, &waited[i]);
+        }
+        if (item->rc != NG_OK) {
+            waiter_done(&waited[i], item->rc); /* it is not called */
+        }
+    }
+    waiter_wait(&waiter);
+    for (size_t i = 0; i < count; i++) {
+        items[i].rc = waited[i].rc;
+    }
 }

@@ -293,6 +293,11 @@ void store_draft_event(struct ng_draft *next, struct ng_str json)
     }
 }
 
+struct ng_str store_draft_event_data(const struct ng_draft *next)
+{
+    return next->event_data;
+}
+
 static void draft_release(void *draft)
 {
     draft_done(draft);

@@ -9,7 +9,7 @@ __notegate_tools() {
 
 _notegate() {
     local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} command= options= words= files= first=0 i
-    local commands="serve mcp call tools whoami log show diff blame key check verify audit backup restore test-backend test-plugin"
+    local commands="serve mcp call tools whoami log show diff blame undo key check verify audit backup restore test-backend test-plugin"
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         if [[ " $commands " == *" ${COMP_WORDS[i]} "* ]]; then
@@ -43,7 +43,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--collection|--id|--outcome|--since|--until|--number|-n|--action|--at|--lines|-L|--as|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--collection|--id|--outcome|--since|--until|--number|-n|--action|--at|--lines|-L|--change|--continue|--as|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -71,7 +71,7 @@ _notegate() {
         words=""
         ;;
     log)
-        options="--agent --run --tool --action --collection --space --id --since --until --number --oneline --stat --patch --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --run --tool --action --collection --space --id --since --until --number --runs --oneline --stat --patch --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     show)
@@ -79,11 +79,15 @@ _notegate() {
         words=""
         ;;
     diff)
-        options="--at --space --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --run --tool --action --collection --id --since --until --stat --at --space --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     blame)
         options="--at --space --lines --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
+        words=""
+        ;;
+    undo)
+        options="--agent --run --tool --action --collection --id --since --until --space --change --continue --list --dry-run --yes --as --color --no-pager --json --config --set --listen --data-dir --root --help --version"
         words=""
         ;;
     key)

@@ -378,7 +378,7 @@ static const struct ng_field research_fields[] = {
 #define ENTRY_FLAGS                                                                            \
     (NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_REFERENCED | NG_COLLECTION_CONTENT)
 /* Members of every entry besides its text. */
-#define ENTRY_MEMBERS "title summary metadata.tags metadata.status"
+#define ENTRY_MEMBERS "title summary?summary_given metadata.tags metadata.status"
 
 static const struct ng_collection agent_notebook_collections[] = {
     {
@@ -387,7 +387,8 @@ static const struct ng_collection agent_notebook_collections[] = {
         .fields = page_fields,
         .field_count = NG_COUNT(page_fields),
         .field_size = sizeof(struct ng_field),
-        .members = ENTRY_MEMBERS " sections",
+        .members = ENTRY_MEMBERS " sections?sections_given",
+        .restore = entry_take_content,
     },
     {
         .name = "code_snippets",
@@ -396,6 +397,7 @@ static const struct ng_collection agent_notebook_collections[] = {
         .field_count = NG_COUNT(code_fields),
         .field_size = sizeof(struct ng_field),
         .members = ENTRY_MEMBERS " language description metadata.related_page",
+        .restore = entry_take_content,
     },
     {
         .name = "research_notes",
@@ -405,6 +407,7 @@ static const struct ng_collection agent_notebook_collections[] = {
         .field_size = sizeof(struct ng_field),
         .members =
             ENTRY_MEMBERS " source_url key_findings metadata.confidence metadata.related_pages",
+        .restore = entry_take_content,
     },
     {
         .name = READ_RECEIPTS_COLLECTION,

@@ -7,105 +7,86 @@
 #define SHORT_TEXT "{\"type\":\"string\"}"
 #define NUMBER(description, range)                                                             \
     "{\"type\":\"integer\"," range ",\"description\":\"" description "\"}"
-#define NAMES(description)                                                                     \
-    "{\"anyOf\":[" SHORT_TEXT ",{\"type\":\"array\",\"items\":" SHORT_TEXT                     \
-    ",\"maxItems\":64}],\"description\":\"" description "\"}"
+/* A text, or a list of texts: checked by history_filter(), as the schema of that is long. */
+#define NAMES(description) "{\"description\":\"" description "\"}"
 #define OBJECT(members)                                                                        \
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
-#define CURSOR "\"cursor\":" TEXT("Of the last answer: the next page.")
-_Static_assert(HISTORY_NAMES_MAX == 64 && HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20,
-               "as in the schemas");
+#define CURSOR "\"cursor\":" TEXT("The next page.")
+_Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the schemas");
 
 /* The document; the gateway adds `space`. */
-#define TARGET                                                                                 \
-    "\"collection\":" TEXT(                                                                    \
-        "notebooks (default), pages, code_snippets, research_notes.") ","                      \
-                                                                      "\"id\":" TEXT(          \
-                                                                          "Its name or id.")
-#define POINT(what) TEXT(what " revision 7, change #123, time, day, 2h or 7d ago, now.")
+#define ID ",\"id\":" TEXT("Its name or id.")
+#define TARGET "\"collection\":" TEXT("Default: notebooks.") ID
+#define POINT(what) TEXT(what " 7, change #123, time, day, 2h ago, now.")
 #define LINES                                                                                  \
-    "\"start_line\":" NUMBER("From this line on.",                                             \
-                             "\"minimum\":1") ","                                              \
-                                              "\"max_lines\":" NUMBER("At most so many.",      \
-                                                                      "\"minimum\":1")
+    ",\"start_line\":" NUMBER("From here on.", "\"minimum\":1") ",\"max_lines\":" NUMBER(      \
+        "At most.", "\"minimum\":1")
 
 /* Each begins with a comma. */
 #define OF_NAMES                                                                               \
-    ",\"run\":" NAMES("Only in these.") ",\"tool\":" NAMES(                                    \
-        "Only with these.") ",\"action\":" NAMES("created, updated, ...") ",\"collection\""    \
-                                                                          ":" NAMES("Only of " \
-                                                                                    "these.")
-#define OF_PLACE                                                                               \
-    ",\"space\":" TEXT("Only of this one.") ",\"id\":" TEXT(                                   \
-        "Only this one; a final * means a beginning.")
-#define OF_TIME                                                                                \
-    ",\"since\":" TEXT("After #123, a time, a day, 2h or 7d ago.") ",\"until\":" TEXT(         \
-        "Up to it.")
+    ",\"agent\":" NAMES("By: a text or list.") ",\"run\":" NAMES(                              \
+        "In: a text or list.") ",\"tool\":" NAMES("With: a text or list.") ",\"action\""       \
+                                                                           ":" NAMES("created" \
+                                                                                     " or "    \
+                                                                                     "the "    \
+                                                                                     "like.")
+#define OF_TIME(since) ",\"since\":" TEXT("After " since ".") ",\"until\":" TEXT("Up to it.")
 #define LOG_PAGE                                                                               \
     ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
     "runs.\"}"                                                                                 \
     ",\"limit\":" NUMBER("Rows.", "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR
-#define AT ",\"at\":" POINT("When:")
-#define FROM_TO                                                                                \
-    ",\"to\":" POINT("Newer:") ",\"from\":" TEXT("Older (default: the revision before).")
-#define CONTEXT                                                                                \
-    ",\"context\":" NUMBER("Lines around.", "\"minimum\":0,\"maximum\":1000,\"default\":3")
+#define AT ",\"at\":" POINT("When: revision")
+#define FROM_TO ",\"to\":" POINT("Revision") ",\"from\":" TEXT("Default: the one before.")
+#define CONTEXT ",\"context\":" NUMBER("Lines around (3).", "\"minimum\":0,\"maximum\":1000")
 #define NEEDS_ID ",\"required\":[\"id\"]}"
+#define CHANGES                                                                                \
+    ",\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"description\":"       \
+    "\"These "                                                                                 \
+    "numbers.\"}"
+#define DRY_RUN                                                                                \
+    ",\"dry_run\":{\"type\":\"boolean\",\"default\":true,\"description\":\"false: do it.\"},"  \
+    "\"continue\":" TEXT("An unfinished undo.")
 
 static const char log_params[] =
-    OBJECT("\"agent\":" NAMES("Only by these.") OF_NAMES OF_PLACE OF_TIME LOG_PAGE) "}";
-static const char read_params[] = OBJECT(TARGET AT "," LINES "," CURSOR) "}";
-static const char diff_params[] = OBJECT(TARGET FROM_TO CONTEXT) NEEDS_ID;
-static const char blame_params[] = OBJECT(TARGET AT "," LINES) NEEDS_ID;
+    OBJECT("\"collection\":" NAMES("Of: a text or list.") ",\"id\":" TEXT(
+        "This one; a final *: a beginning.") ",\"space\":" TEXT("Of this one.")
+               OF_NAMES OF_TIME("#123, a time, a day, 2h ago") LOG_PAGE) "}";
+static const char read_params[] = OBJECT("\"collection\":" TEXT(
+    "notebooks (default), pages, code_snippets, research_notes.") ID AT LINES "," CURSOR) "}";
+static const char diff_params[] = OBJECT("\"collection\":" NAMES(
+    "Default: notebooks.") ID FROM_TO CONTEXT OF_NAMES OF_TIME("a point") "," CURSOR) "}";
+static const char blame_params[] = OBJECT(TARGET AT LINES) NEEDS_ID;
+static const char undo_params[] =
+    OBJECT("\"collection\":" NAMES("Of: a text or list.") ",\"id\":" TEXT(
+        "This one, or a*.") ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("a point")
+               CHANGES ","
+                       "\"upto\":" NUMBER("That of the preview.", "\"minimum\":1") DRY_RUN) "}";
+static const char restore_params[] = OBJECT(TARGET AT ",\"expectedRevision\":" NUMBER(
+    "Else CONFLICT.", "\"minimum\":0")) ",\"required\":[\"id\",\"at\"]}";
 
-/* ---- answers ---- */
+/* ---- answers: their members are those of the forms that the guide has ---- */
 
-#define ANSWER(required, members)                                                              \
-    "{\"type\":\"object\",\"required\":[" required "],\"properties\":{" members "}}"
-#define INTEGER "{\"type\":\"integer\"}"
-#define BOOLEAN "{\"type\":\"boolean\"}"
-#define ARRAY "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
-#define KEY "\"collection\":" SHORT_TEXT ",\"id\":" SHORT_TEXT
-#define PAGE "\"has_more\":" BOOLEAN ",\"cursor\":" SHORT_TEXT
-
-static const char log_result[] =
-    ANSWER("\"has_more\"", "\"changes\":" ARRAY ",\"runs\":" ARRAY "," PAGE);
-
-/* A document, or the documents that were there. */
-static const char read_result[] =
-    "{\"type\":\"object\",\"properties\":{" KEY ",\"revision\":" INTEGER
-    ",\"content\":" SHORT_TEXT ",\"total_lines\":" INTEGER ",\"next_line\":" INTEGER
-    ",\"documents\":" ARRAY "," PAGE "}}";
-
-static const char diff_result[] = ANSWER(
-    "\"from\",\"to\",\"diff\",\"added\",\"removed\",\"changed\"",
-    KEY ",\"from\":" INTEGER ",\"to\":" INTEGER ",\"diff\":" SHORT_TEXT ",\"added\":" INTEGER
-        ",\"removed\":" INTEGER ",\"changed\":{\"type\":\"array\",\"items\":" SHORT_TEXT "}");
-
-static const char blame_result[] =
-    ANSWER("\"revision\",\"total_lines\",\"exact\",\"lines\"",
-           KEY ",\"revision\":" INTEGER ",\"total_lines\":" INTEGER ",\"exact\":" BOOLEAN
-               ",\"lines\":" ARRAY ",\"next_line\":" INTEGER);
+static const char result[] = "{\"type\":\"object\"}";
 
 static const struct ng_tool history_tools[] = {
     {
         .name = "history_log",
-        .title = "Changes of all documents",
-        .summary = "List changes in the history of notebooks and entries, newest first, to see "
-                   "who changed what, when, in which run and with which tool.",
+        .title = "Changes",
+        .summary = "List changes in the history, newest first, to see who changed what and "
+                   "when.",
         .params = log_params,
-        .result = log_result,
+        .result = result,
         .run = history_log_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
     },
     {
         .name = "history_read",
-        .title = "Read a document as of a point",
-        .summary = "Read a notebook or entry of the history, to see what it was at a point in "
-                   "time. Without `id`: the documents that were there.",
+        .title = "Document at a point",
+        .summary = "Read a document of the history, to see what it was at a point. Without "
+                   "`id`: those that were there.",
         .params = read_params,
-        .result = read_result,
+        .result = result,
         .run = history_read_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -113,11 +94,12 @@ static const struct ng_tool history_tools[] = {
     },
     {
         .name = "history_diff",
-        .title = "Compare a document at two points",
-        .summary = "Compare a notebook or entry at two points of the history, to see what was "
-                   "changed, as a unified diff.",
+        .title = "Comparison",
+        .summary = "Compare a document at two points of the history, to see what changed, as a "
+                   "unified diff. With `run` or `agent` (or `space`, no `id`): each document, "
+                   "from before the first to after the last of these changes.",
         .params = diff_params,
-        .result = diff_result,
+        .result = result,
         .run = history_diff_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
@@ -125,15 +107,39 @@ static const struct ng_tool history_tools[] = {
     },
     {
         .name = "history_blame",
-        .title = "Who wrote each line",
-        .summary = "Find in the history who wrote each line of a notebook or entry, with the "
-                   "revision and the run, to know where a text comes from.",
+        .title = "Origin of lines",
+        .summary = "Find in the history who wrote each line, to know where it comes from.",
         .params = blame_params,
-        .result = blame_result,
+        .result = result,
         .run = history_blame_run,
         .effect = NG_EFFECT_READS,
         .space = NG_SPACE_SHARED,
         .flags = NG_TOOL_BY_SPACE,
+    },
+    {
+        .name = "history_undo",
+        .title = "Undo of many changes",
+        .summary =
+            "Take back in the history what a run did, or an agent since a point, to repair "
+            "many documents; what others changed since stays. Preview first.",
+        .params = undo_params,
+        .result = result,
+        .run = history_undo_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_STAYS,
+    },
+    {
+        .name = "history_restore",
+        .title = "Restoration",
+        .summary = "Give a document the content of a point of the history, to repair it or to "
+                   "bring it back.",
+        .params = restore_params,
+        .result = result,
+        .run = history_restore_run,
+        .effect = NG_EFFECT_WRITES,
+        .space = NG_SPACE_SHARED,
+        .flags = NG_TOOL_DESTRUCTIVE | NG_TOOL_BY_SPACE,
     },
 };
 

@@ -5,6 +5,7 @@
 
 #include <notegate/plugin.h>
 
+#include "core/base/hash_table.h"
 #include "core/base/text/json_writer.h"
 
 /* The code of the plugin: a revision that was thinned out. */
@@ -15,6 +16,8 @@
 #define HISTORY_LOG_MAX 200
 #define HISTORY_DOCUMENTS_MAX 200
 #define HISTORY_BLAME_LINES 200
+#define HISTORY_UNDO_ITEMS 200
+#define HISTORY_UNDO_CHANGES 1000
 /* Bytes of a text that is compared or blamed. */
 #define HISTORY_TEXT_MAX ((size_t)4 << 20)
 /* Values of a filter. */
@@ -36,7 +39,10 @@ struct history_change {
     struct ng_str agent, run, tool, action;
 };
 
+enum history_gone { HISTORY_THERE, HISTORY_NOT_YET, HISTORY_DELETED };
+
 struct history_version {
+    enum history_gone gone; /* why history_at() has failed with NG_ENOTFOUND */
     uint64_t revision;
     const struct ng_doc *doc;
     struct history_change change;
@@ -67,11 +73,6 @@ void history_put_time(struct ng_writer *writer, const char *name, int64_t time_m
 void history_put_key(struct ng_writer *writer, const struct ng_key *key);
 /* seq, time, agent, run, tool */
 void history_put_change(struct ng_writer *writer, const struct history_change *change);
-/* The next of the words; false: there are no more. */
-bool history_word(const char **inout_words, struct ng_str *ret);
-/* A member that people write, "a" or "a.b"; *ret_name: its last name. NULL: absent. */
-const struct ng_value *history_member(struct ng_call *call, const struct ng_value *body,
-                                      struct ng_str path, struct ng_str *ret_name);
 
 /* ---- history_lines.c ---- */
 
@@ -98,6 +99,47 @@ int history_part(struct ng_call *call, struct ng_str text, size_t room,
 
 /* The filter in the arguments. */
 int history_filter(struct ng_call *call, struct ng_trail *ret);
+/* NG_EINVAL: the argument `cursor` is of no answer. */
+int history_not_a_cursor(struct ng_call *call);
+
+/* ---- history_changed.c ---- */
+
+/* A document that selected changes changed. */
+struct history_document {
+    struct hash_link link;
+    struct history_document *next; /* whose newest selected change is older */
+    struct ng_key key;             /* into texts */
+    uint64_t first, last;          /* revisions of these changes */
+    uint64_t last_seq;             /* the newest of these changes */
+    uint64_t changes;              /* their number */
+    uint64_t counted;              /* of them: recorded how many lines they changed */
+    uint64_t added, removed;       /* lines that these recorded */
+    char texts[];
+};
+
+struct history_changed {
+    struct ng_call *call;
+    struct hash_table table;
+    struct history_document *newest, *oldest; /* NULL: none */
+    int rc;
+};
+
+/* All documents that the filter selects; history_changed_done() in any case. NG_ETOOLARGE: too
+ * many. */
+int history_changed(struct ng_call *call, const struct ng_trail *selected,
+                    struct history_changed *ret);
+void history_changed_done(struct history_changed *changed);
+
+/* ---- history_diff.c ---- */
+
+/* The member `changed`: names of the members that people write and that differ. NULL: there is
+ * no such revision. */
+void history_put_changed(struct ng_call *call, struct ng_writer *writer,
+                         const struct ng_collection *collection, const struct ng_value *before,
+                         const struct ng_value *after);
+/* "SPACE/COLLECTION/ID@7", in call memory; absent: out of memory. */
+struct ng_str history_version_name(struct ng_call *call, const struct ng_key *key,
+                                   uint64_t revision);
 
 /* ---- the tools ---- */
 
@@ -110,7 +152,12 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args);
 int history_read_run(void *self, struct ng_call *call, struct ng_str args);
 int history_documents(struct ng_call *call); /* history_read without an id */
 int history_diff_run(void *self, struct ng_call *call, struct ng_str args);
+int history_diff_rows(struct ng_call *call); /* history_diff of selected changes */
 int history_blame_run(void *self, struct ng_call *call, struct ng_str args);
+int history_undo_run(void *self, struct ng_call *call, struct ng_str args);
+int history_restore_run(void *self, struct ng_call *call, struct ng_str args);
+/* The member `unfinished`: the undos that were cut off. */
+int history_put_unfinished(struct ng_call *call, struct ng_writer *writer);
 
 /* ---- history_summary.c ---- */
 

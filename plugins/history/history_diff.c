@@ -36,36 +36,47 @@ static bool same_value(struct ng_call *call, const struct ng_value *a, const str
     return str_equal(call->host->json_result(left), call->host->json_result(right));
 }
 
-/* Names of the members that differ. */
-static void put_changed(struct diffed *diffed, struct ng_writer *writer)
+static const struct ng_value *member_of(struct ng_call *call, const struct ng_value *members,
+                                        struct ng_str name)
 {
-    const char *words = diffed->target.collection->members;
-    const struct ng_value *before = NULL;
-    if (diffed->from.doc != NULL) {
-        before = diffed->from.doc->body;
+    const struct ng_value *value = call->host->json_first(members);
+    while (value != NULL && !str_equal(call->host->json_key(value), name)) {
+        value = call->host->json_next(value);
     }
-    struct ng_str path;
+    return value;
+}
+
+void history_put_changed(struct ng_call *call, struct ng_writer *writer,
+                         const struct ng_collection *collection, const struct ng_value *before,
+                         const struct ng_value *after)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str name = ng_str_of(collection->name);
+    const struct ng_value *old = host->members(call, name, before);
+    const struct ng_value *new = host->members(call, name, after);
     json_name(writer, "changed");
     json_array(writer);
-    while (history_word(&words, &path)) {
-        struct ng_str name;
-        const struct ng_value *old = history_member(diffed->call, before, path, &name);
-        const struct ng_value *new =
-            history_member(diffed->call, diffed->to.doc->body, path, &name);
-        if (!same_value(diffed->call, old, new)) {
-            json_string(writer, name);
+    for (const struct ng_value *at = host->json_first(new); at != NULL;
+         at = host->json_next(at)) {
+        if (!same_value(call, at, member_of(call, old, host->json_key(at)))) {
+            json_string(writer, host->json_key(at));
+        }
+    }
+    for (const struct ng_value *at = host->json_first(old); at != NULL;
+         at = host->json_next(at)) {
+        if (member_of(call, new, host->json_key(at)) == NULL) {
+            json_string(writer, host->json_key(at)); /* it is gone */
         }
     }
     json_end(writer);
 }
 
-static struct ng_str version_name(struct diffed *diffed, const struct history_version *version)
+struct ng_str history_version_name(struct ng_call *call, const struct ng_key *key,
+                                   uint64_t revision)
 {
-    const struct ng_key *key = &diffed->target.key;
-    return diffed->call->host->format(diffed->call, "%.*s/%.*s/%.*s@%llu", (int)key->space.len,
-                                      key->space.data, (int)key->collection.len,
-                                      key->collection.data, (int)key->id.len, key->id.data,
-                                      (unsigned long long)version->revision);
+    return call->host->format(call, "%.*s/%.*s/%.*s@%llu", (int)key->space.len, key->space.data,
+                              (int)key->collection.len, key->collection.data, (int)key->id.len,
+                              key->id.data, (unsigned long long)revision);
 }
 
 /* Whole lines of it. */
@@ -88,7 +99,9 @@ static int diff_answer(struct diffed *diffed, const struct diff *diff, struct ng
     json_member_int(writer, "to", (int64_t)diffed->to.revision);
     json_member_int(writer, "added", (int64_t)diff->added);
     json_member_int(writer, "removed", (int64_t)diff->removed);
-    put_changed(diffed, writer);
+    history_put_changed(call, writer, diffed->target.collection,
+                        diffed->from.doc != NULL ? diffed->from.doc->body : NULL,
+                        diffed->to.doc->body);
     size_t room = call->host->answer_room(call);
     struct ng_str part = diff_cut(text, room - size_min(room, DIFF_AROUND));
     json_member_string(writer, "diff", part);
@@ -115,8 +128,10 @@ static int diff_texts(struct diffed *diffed, struct ng_str old, struct ng_str ne
     int rc = diff_lines(old, new, &diff);
     if (rc == NG_OK) {
         size_t context = (size_t)ng_arg_int(call, "context", (int64_t)DIFF_CONTEXT);
-        (void)diff_unified(&diff, context, version_name(diffed, &diffed->from),
-                           version_name(diffed, &diffed->to), add_piece, &text);
+        const struct ng_key *key = &diffed->target.key;
+        (void)diff_unified(
+            &diff, context, history_version_name(call, key, diffed->from.revision),
+            history_version_name(call, key, diffed->to.revision), add_piece, &text);
         rc = text.rc;
     }
     rc = rc == NG_OK ? diff_answer(diffed, &diff, buf_str(&text)) : history_no_memory(call);
@@ -150,11 +165,27 @@ static int diff_from(struct diffed *diffed)
     return rc;
 }
 
+/* Does the call select changes, or does it name one document? `space` and `collection` are of
+ * both. */
+static bool diff_selects(struct ng_call *call)
+{
+    static const char *const filters[] = {"agent", "run",   "tool",  "action",
+                                          "since", "until", "cursor"};
+    bool selects = !ng_has_arg(call, "id");
+    for (size_t i = 0; i < NG_COUNT(filters) && !selects; i++) {
+        selects = ng_has_arg(call, filters[i]);
+    }
+    return selects;
+}
+
 int history_diff_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct diffed diffed = {.call = call};
     (void)self;
     (void)args;
+    if (diff_selects(call)) {
+        return history_diff_rows(call);
+    }
     int rc = history_target(call, &diffed.target);
     if (rc == NG_OK) {
         rc = history_at(call, &diffed.target, "to", ng_str_of("now"), &diffed.to);

@@ -3,6 +3,18 @@
 #include "core/base/str.h"
 #include "history.h"
 
+/* A run may be a number, which is its digits. */
+static bool is_name(struct ng_call *call, const struct ng_value *value)
+{
+    enum ng_type type = call->host->json_type(value);
+    return type == NG_TYPE_STRING || type == NG_TYPE_NUMBER;
+}
+
+static int filter_refuse(struct ng_call *call, const char *name)
+{
+    return ng_fail(call, NG_EINVAL, "`%s` must be a text, or a list of texts", name);
+}
+
 /* A text, or a list of texts. */
 static int filter_names(struct ng_call *call, const char *name, struct ng_names *ret)
 {
@@ -12,6 +24,13 @@ static int filter_names(struct ng_call *call, const char *name, struct ng_names 
     if (value == NULL) {
         return NG_OK;
     }
+    if (host->json_type(value) != NG_TYPE_ARRAY && !is_name(call, value)) {
+        return filter_refuse(call, name);
+    }
+    if (count > HISTORY_NAMES_MAX) {
+        return ng_fail(call, NG_EINVAL, "`%s` has %zu texts, at most %d are taken", name, count,
+                       HISTORY_NAMES_MAX);
+    }
     struct ng_str *items = ng_alloc(call, (count + 1) * sizeof(*items));
     if (items == NULL) {
         return history_no_memory(call);
@@ -20,6 +39,9 @@ static int filter_names(struct ng_call *call, const char *name, struct ng_names 
     size_t taken = host->json_type(value) != NG_TYPE_ARRAY;
     for (const struct ng_value *item = host->json_first(value); item != NULL && taken < count;
          item = host->json_next(item)) {
+        if (!is_name(call, item)) {
+            return filter_refuse(call, name);
+        }
         items[taken++] = host->json_text(item);
     }
     *ret = (struct ng_names){items, taken};

@@ -116,6 +116,12 @@ static int log_take(void *user, const struct ng_event *event)
     return 0;
 }
 
+int history_not_a_cursor(struct ng_call *call)
+{
+    return ng_fail(call, NG_EINVAL,
+                   "`cursor` is not of an answer; leave it out to start again");
+}
+
 /* *ret: where the page begins; UINT64_MAX: at the newest change. */
 static int log_cursor(struct ng_call *call, uint64_t *ret)
 {
@@ -126,8 +132,7 @@ static int log_cursor(struct ng_call *call, uint64_t *ret)
         return NG_OK;
     }
     if (!str_number(cursor, INT64_MAX, &number) || number == 0) {
-        return ng_fail(call, NG_EINVAL,
-                       "`cursor` is not of an answer; leave it out to start again");
+        return history_not_a_cursor(call);
     }
     *ret = number;
     return NG_OK;
@@ -170,6 +175,9 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
     if (next != 0) {
         json_member_string(list.writer, "cursor",
                            call->host->format(call, "%llu", (unsigned long long)next));
+    }
+    if (rc == NG_OK) {
+        rc = history_put_unfinished(call, list.writer);
     }
     json_end(list.writer);
     return rc;

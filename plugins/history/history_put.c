@@ -31,37 +31,3 @@ void history_put_change(struct ng_writer *writer, const struct history_change *c
     }
     json_member_string(writer, "tool", str_or(change->tool, ng_str_of("")));
 }
-
-bool history_word(const char **inout_words, struct ng_str *ret)
-{
-    const char *at = *inout_words;
-    if (at == NULL) {
-        return false;
-    }
-    at += strspn(at, " ");
-    *ret = str_make(at, strcspn(at, " "));
-    *inout_words = at + ret->len;
-    return ret->len > 0;
-}
-
-const struct ng_value *history_member(struct ng_call *call, const struct ng_value *body,
-                                      struct ng_str path, struct ng_str *ret_name)
-{
-    const struct ng_value *value = body;
-    *ret_name = path;
-    while (path.len > 0) {
-        const char *dot = memchr(path.data, '.', path.len);
-        size_t len = dot != NULL ? (size_t)(dot - path.data) : path.len;
-        char name[NG_COLLECTION_MAX + 1];
-        if (len > NG_COLLECTION_MAX) {
-            return NULL;
-        }
-        memcpy(name, path.data, len);
-        name[len] = '\0';
-        *ret_name = str_make(path.data, len);
-        value = call->host->json_get(value, name);
-        len += dot != NULL;
-        path = str_make(path.data + len, path.len - len);
-    }
-    return value;
-}

@@ -10,22 +10,11 @@
 static void put_members(struct ng_call *call, struct ng_writer *writer,
                         const struct history_target *target, const struct ng_doc *doc)
 {
-    const char *words = target->collection->members;
-    struct ng_str path;
-    if (words == NULL) {
+    if (target->collection->members == NULL) {
         return;
     }
     json_name(writer, "members");
-    json_object(writer);
-    while (history_word(&words, &path)) {
-        struct ng_str name;
-        const struct ng_value *value = history_member(call, doc->body, path, &name);
-        if (value != NULL) {
-            json_name_str(writer, name);
-            call->host->json_copy(writer, value);
-        }
-    }
-    json_end(writer);
+    call->host->json_copy(writer, call->host->members(call, target->key.collection, doc->body));
 }
 
 static int put_text(struct ng_call *call, struct ng_writer *writer, struct ng_str text,

@@ -14,6 +14,9 @@ int history_no_memory(struct ng_call *call)
 int history_shelf(struct ng_call *call, struct history_target *ret)
 {
     struct ng_str name = str_or(ng_arg_text(call, "collection"), ng_str_of("notebooks"));
+    if (call->host->json_type(ng_arg(call, "collection")) == NG_TYPE_ARRAY) {
+        return ng_fail(call, NG_EINVAL, "`collection` is a list, but a document is in one");
+    }
     *ret = (struct history_target){.key.collection = name};
     ret->collection = call->host->collection(call, name);
     if (ret->collection == NULL || (ret->collection->flags & NG_COLLECTION_CONTENT) == 0) {
@@ -217,7 +220,9 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
     if (rc != NG_OK) {
         return rc;
     }
+    ret->gone = HISTORY_THERE;
     if (found.revision == 0) {
+        ret->gone = HISTORY_NOT_YET;
         return not_created(call, target, name);
     }
     if (!found.kept) {
@@ -225,6 +230,7 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
     }
     rc = history_revision(call, target, found.revision, ret);
     if (rc == NG_OK && ret->doc->deleted) {
+        ret->gone = HISTORY_DELETED;
         rc = not_there(call, target, name, ret->doc->created_ms, &ret->change);
     }
     return rc;

@@ -31,6 +31,14 @@ static void notebook_stop(void *self)
     free(self);
 }
 
+static int notebook_restore(void *self, struct ng_call *call, const struct ng_content *content,
+                            const struct ng_doc *present, struct ng_draft *next)
+{
+    const struct notebook *notebook = self;
+    (void)present;
+    return notebook_take_content(call, content, next, notebook->max_size);
+}
+
 static int notebook_run(void *self, struct ng_call *call, struct ng_str args)
 {
     (void)args; /* call->args has them, parsed */
@@ -138,6 +146,7 @@ static const struct ng_collection notebook_collections[] = {
         .name = NOTEBOOK_COLLECTION,
         .flags = NG_COLLECTION_TEXT_SEARCH | NG_COLLECTION_CONTENT,
         .field_size = sizeof(struct ng_field),
+        .restore = notebook_restore,
     },
 };
 

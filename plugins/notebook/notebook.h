@@ -95,5 +95,8 @@ void notebook_expect(struct ng_call *call, struct ng_change *change);
 int notebook_create(struct ng_call *call, struct ng_str name, uint64_t max_size);
 int notebook_edit(struct ng_call *call, struct ng_str name, uint64_t max_size);
 int notebook_clear(struct ng_call *call, struct ng_str name);
+/* The content of an undo or a restore: see ng_restore_fn. */
+int notebook_take_content(struct ng_call *call, const struct ng_content *content,
+                          struct ng_draft *next, uint64_t max_size);
 
 #endif

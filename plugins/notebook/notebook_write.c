@@ -165,13 +165,13 @@ static int notebook_plan(struct ng_call *call, const struct notebook_write *writ
     return ng_fail(call, NG_EINTERNAL, "unknown kind of write %d", (int)write->kind);
 }
 
-static int notebook_too_large(struct ng_call *call, const struct notebook_write *write,
-                              uint64_t bytes)
+static int notebook_too_large(struct ng_call *call, struct ng_str name, uint64_t bytes,
+                              uint64_t most)
 {
     const struct ng_str pieces[] = {
-        ng_str_of("Notebook '"), write->name,
+        ng_str_of("Notebook '"), name,
         call->host->format(call, "' content (%llu bytes) would exceed maximum of %llu bytes",
-                           (unsigned long long)bytes, (unsigned long long)write->max_size)};
+                           (unsigned long long)bytes, (unsigned long long)most)};
     return notebook_fail(call, NG_ETOOLARGE, pieces, NG_COUNT(pieces));
 }
 
@@ -232,12 +232,33 @@ static int notebook_change(struct ng_call *call, const struct ng_doc *present,
     uint64_t bytes =
         text.len - splice.removed + splice.before.len + splice.inserted.len + splice.after.len;
     if (write->kind != NOTEBOOK_CLEAR && bytes > write->max_size) {
-        return notebook_too_large(call, write, bytes);
+        return notebook_too_large(call, write->name, bytes, write->max_size);
     }
     if (write->kind == NOTEBOOK_APPEND && write->new_text.len == 0) {
         return call->host->revision_number(call, exists ? present->revision : 0);
     }
     return notebook_store(call, next, text, &splice, bytes);
+}
+
+int notebook_take_content(struct ng_call *call, const struct ng_content *content,
+                          struct ng_draft *next, uint64_t max_size)
+{
+    const struct ng_host *host = call->host;
+    struct ng_str text = content->text;
+    if (content->gone) {
+        host->draft_delete(next);
+        return NG_OK;
+    }
+    if (text.len > max_size) {
+        return notebook_too_large(call, content->key.id, text.len, max_size);
+    }
+    struct ng_str json = host->format(call, "{\"lines\":%lld,\"bytes\":%zu}",
+                                      (long long)notebook_lines(text), text.len);
+    if (json.data == NULL) {
+        return ng_fail(call, NG_EINTERNAL, "out of memory");
+    }
+    int rc = host->draft_text(next, &text, 1);
+    return rc != NG_OK ? rc : host->draft_json(next, json);
 }
 
 void notebook_expect(struct ng_call *call, struct ng_change *change)

@@ -76,6 +76,8 @@ SIZE(ng_collection, 40);
 PAD(ng_collection, flags, 4);
 AT(ng_collection, members, 40);
 SIZE(ng_collection, 48);
+AT(ng_collection, restore, 48);
+SIZE(ng_collection, 56);
 
 AT(ng_origin, run_id, 0);
 AT(ng_origin, key_id, 16);
@@ -207,6 +209,65 @@ AT(ng_as_of, before, 24);
 AT(ng_as_of, after, 32);
 SIZE(ng_as_of, 40);
 PAD(ng_as_of, kept, 7);
+
+AT(ng_content, size, 0);
+AT(ng_content, key, 8);
+AT(ng_content, gone, 56);
+AT(ng_content, text, 64);
+AT(ng_content, members, 80);
+AT(ng_content, last, 88);
+AT(ng_content, restored_from, 96);
+SIZE(ng_content, 104);
+PAD(ng_content, gone, 7);
+
+AT(ng_restore, size, 0);
+AT(ng_restore, key, 8);
+AT(ng_restore, revision, 56);
+AT(ng_restore, has_expected, 64);
+AT(ng_restore, expected_revision, 72);
+AT(ng_restore, replied, 80);
+AT(ng_restore, user, 88);
+SIZE(ng_restore, 96);
+PAD(ng_restore, has_expected, 7);
+
+AT(ng_undo_item, size, 0);
+AT(ng_undo_item, key, 8);
+AT(ng_undo_item, revisions, 56);
+AT(ng_undo_item, revision_count, 64);
+AT(ng_undo_item, result, 72);
+AT(ng_undo_item, revision, 80);
+AT(ng_undo_item, lines_added, 88);
+AT(ng_undo_item, lines_removed, 96);
+AT(ng_undo_item, conflict, 104);
+SIZE(ng_undo_item, 120);
+PAD(ng_undo_item, result, 4);
+
+AT(ng_undo_work, size, 0);
+AT(ng_undo_work, what, 8);
+AT(ng_undo_work, changes, 16);
+AT(ng_undo_work, change_count, 24);
+AT(ng_undo_work, dry_run, 32);
+AT(ng_undo_work, again, 40);
+AT(ng_undo_work, item, 56);
+AT(ng_undo_work, user, 64);
+SIZE(ng_undo_work, 72);
+PAD(ng_undo_work, dry_run, 7);
+
+AT(ng_undo_done, size, 0);
+AT(ng_undo_done, run, 8);
+AT(ng_undo_done, upto, 24);
+AT(ng_undo_done, agents, 32);
+AT(ng_undo_done, total, 48);
+AT(ng_undo_done, undone, 56);
+AT(ng_undo_done, unchanged, 64);
+AT(ng_undo_done, conflicts, 72);
+SIZE(ng_undo_done, 80);
+
+AT(ng_unfinished, size, 0);
+AT(ng_unfinished, run, 8);
+AT(ng_unfinished, agent, 24);
+AT(ng_unfinished, time_ms, 40);
+SIZE(ng_unfinished, 48);
 
 /* ---- files.h ---- */
 
@@ -473,6 +534,11 @@ AT(ng_host, trail, 872);
 SIZE(ng_host, 880);
 AT(ng_host, runs, 880);
 SIZE(ng_host, 888);
+AT(ng_host, members, 888);
+AT(ng_host, restore, 896);
+AT(ng_host, undo_changes, 904);
+AT(ng_host, unfinished, 912);
+SIZE(ng_host, 920);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

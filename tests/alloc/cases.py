@@ -222,7 +222,10 @@ tool("history_read", "history_read", {"id": "first", "at": "1"}, exact=False)
 tool("history_read of a change", "history_read", {"id": "first", "at": "1m"}, exact=False)
 tool("history_read documents", "history_read", {"at": "now"}, exact=False)
 tool("history_diff", "history_diff", {"id": "first"}, exact=False)
+tool("history_diff documents", "history_diff", {"collection": ["pages", "notebooks"], "id": "first*", "since": "#0"}, exact=False)
 tool("history_blame", "history_blame", {"id": "first"}, exact=False)
+tool("history_undo", "history_undo", {"agent": "local", "since": "#0"}, exact=False)
+tool("history_restore", "history_restore", {"id": "first", "at": "1"}, exact=False)
 tool("listNotebooks", "listNotebooks", {}, exact=False)
 
 

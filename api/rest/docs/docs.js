@@ -39,12 +39,14 @@ function kindOf(schema) {
   if (schema.enum) return 'choice';
   if (types.join() === 'boolean') return 'choice';
   if (types.join() === 'array' && isSimple(typesOf(schema.items))) return 'lines';
+  if (types.join() === 'any') return 'open';
   if (!isSimple(types)) return 'json';
   return isNumber(types) ? 'number' : 'text';
 }
 function wordsOf(schema, needed) {
   let words = typesOf(schema).join(' or ');
   if (kindOf(schema) === 'lines') words = 'list of ' + typesOf(schema.items).join(' or ') + ', one a line';
+  else if (kindOf(schema) === 'open') words = 'a text, or JSON';
   else if (kindOf(schema) === 'json') words += ', as JSON';
   if (schema.default !== undefined) words += ', default ' + JSON.stringify(schema.default);
   return words + (needed ? ', required' : '');
@@ -55,6 +57,10 @@ function valueOf(text, types) {
     return Number(text);
   }
   return text;
+}
+// A list or an object as JSON, else a text.
+function openValueOf(text) {
+  return /^\s*[[{]/.test(text) ? JSON.parse(text) : text;
 }
 // A first click on Call must not overwrite anything.
 const harmless = new Set(['list', 'view', 'read', 'get', 'search', 'status']);
@@ -107,6 +113,7 @@ function field(tool, name, schema) {
       return lines.length || needed ? lines.map((line) => valueOf(line, typesOf(schema.items))) : undefined;
     }
     if (text === '' && !(needed && kind === 'text')) return undefined;
+    if (kind === 'open') return openValueOf(text);
     return kind === 'text' || kind === 'number' ? valueOf(text, typesOf(schema)) : JSON.parse(text);
   };
   const check = () => {

@@ -32,8 +32,10 @@
  * ng_origin, and origin of ng_doc, ng_event and ng_put; tool and event_data of ng_doc; gateway
  * of ng_put; sqlite_bytes of ng_host; NG_COLLECTION_CONTENT; members of ng_collection;
  * ng_names, ng_trail and ng_as_of, and collection, use_collection, point_seq, revision_at and
- * trail of ng_host; ng_run, and runs of ng_host and ng_documents; names of ng_file; ng_kept,
- * and revision_at and trail of ng_documents.
+ * trail of ng_host; ng_run, and runs of ng_host and ng_documents; names of ng_file; ng_content
+ * and restore of ng_collection; ng_restore, ng_undo_item, ng_undo_work, ng_undo_done,
+ * ng_unfinished, and members, restore, undo_changes and unfinished of ng_host; ng_kept, and
+ * revision_at and trail of ng_documents.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

@@ -72,6 +72,17 @@ enum ng_collection_flags {
     NG_COLLECTION_CONTENT = 16
 };
 
+struct ng_doc;
+struct ng_content;
+/*
+ * A change function (ng_change_fn) that gives a document the content, whatever is there now,
+ * also nothing: sets text and members, makes the other members and the event, checks sizes. An
+ * error other than NG_EINTERNAL means that it cannot be a document of this collection. self: of
+ * the plugin.
+ */
+typedef int ng_restore_fn(void *self, struct ng_call *call, const struct ng_content *content,
+                          const struct ng_doc *present, struct ng_draft *next);
+
 /* Declared by the plugin that owns it; must live as long as the module. Read by its size, which
  * is in the module record. */
 struct ng_collection {
@@ -81,9 +92,12 @@ struct ng_collection {
     size_t field_count;
     size_t field_size; /* sizeof(struct ng_field); required if there are fields */
     /* NG_COLLECTION_CONTENT: members of the JSON that people write, separated by spaces; a
-     * member of a nested object as in a field's name. The plugin makes the others. NULL: none.
-     */
+     * member of a nested object as in a field's name. "a?b": `a` counts only where the member
+     * `b` is true; else the plugin has made it. Last names are unique. NULL: none. */
     const char *members;
+    /* NG_COLLECTION_CONTENT: gives a document another content. NULL: its changes cannot be
+     * taken back by the tools of plugin `history`. */
+    ng_restore_fn *restore;
 };
 
 /* The origin of a change, besides its agent and tool, and its size. Changes of earlier
@@ -339,6 +353,103 @@ struct ng_undo {
     bool has_expected; /* as in struct ng_change */
     uint64_t expected_revision;
 };
+
+/* ---- changes that are taken back ---- */
+
+/* The content that a document is given by an undo or a restore. Borrowed for the call. Read by
+ * its size. */
+struct ng_content {
+    size_t size;
+    struct ng_key key;
+    bool gone; /* the document is to be deleted; the rest is absent */
+    struct ng_str text;
+    const struct ng_value *members; /* an object, as host->members() gives it */
+    /* The JSON of a deleted document before its deletion, for what stays the same over its
+     * life; NULL: it is not kept, or the document is not deleted. */
+    const struct ng_value *last;
+    uint64_t restored_from; /* the revision whose content it is; 0: no single one */
+};
+
+/* Makes the reply of a restore, as a change function does: the new revision, and the lines of
+ * the stretch that differ. */
+typedef int ng_restored_fn(struct ng_call *call, uint64_t revision, uint64_t lines_added,
+                           uint64_t lines_removed, void *user);
+
+/*
+ * host->restore gives a document of any collection with restore() the content of one of its
+ * revisions, by a new one; a deleted document comes back. NG_ENOTFOUND: the revision is not
+ * kept. NG_EINVAL: the document was deleted in it. NG_EFORBIDDEN: the caller may not change
+ * documents of the collection by a tool of its plugin. `user` is in call memory. Read by its
+ * size.
+ */
+struct ng_restore {
+    size_t size;
+    struct ng_key key;
+    uint64_t revision;
+    bool has_expected; /* as in struct ng_change, also of a deleted document */
+    uint64_t expected_revision;
+    ng_restored_fn *replied;
+    void *user;
+};
+
+enum ng_undo_result {
+    NG_UNDO_DONE = 1,      /* taken back; with dry_run: can be */
+    NG_UNDO_UNCHANGED = 2, /* nothing of the changes is there */
+    NG_UNDO_CONFLICT = 3   /* the document stays as it is */
+};
+
+/* A document of an undo. Borrowed for the callback. Read by its size. */
+struct ng_undo_item {
+    size_t size;
+    struct ng_key key;
+    const uint64_t *revisions; /* those that are taken back, ascending */
+    size_t revision_count;
+    enum ng_undo_result result;
+    uint64_t revision;                   /* made by the undo; 0: none */
+    uint64_t lines_added, lines_removed; /* of the stretch that it changes */
+    struct ng_str conflict;              /* JSON {"reason", "at"?}; or {NULL, 0} */
+};
+
+/* Return NG_OK; another value ends the undo with it. */
+typedef int ng_undo_item_fn(void *user, const struct ng_undo_item *item);
+
+/*
+ * host->undo_changes takes back changes of many documents, without what others changed since,
+ * each by one new revision with the caller as agent and the run "undo-...". Changes of other
+ * agents need the role admin. Documents of a conflict stay as they are. `item` gets each
+ * document. NG_OK: what could be taken back is. NG_ETOOLARGE: too many documents. Another
+ * error, or a kill, leaves the rest: `again` does it. Read by its size.
+ */
+struct ng_undo_work {
+    size_t size;
+    const struct ng_trail *what; /* these changes; until: none behind it */
+    const uint64_t *changes;     /* only those with these numbers; NULL: all of them */
+    size_t change_count;
+    bool dry_run;        /* only finds out what would be done */
+    struct ng_str again; /* the run of an undo that was cut off; the rest is not used */
+    ng_undo_item_fn *item;
+    void *user;
+};
+
+/* The outcome. Texts are in call memory. Read by its size. */
+struct ng_undo_done {
+    size_t size;
+    struct ng_str run;      /* "undo-..."; {NULL, 0}: nothing was changed */
+    uint64_t upto;          /* no change behind this number was looked at */
+    struct ng_names agents; /* whose changes they are */
+    uint64_t total, undone, unchanged, conflicts; /* documents */
+};
+
+/* An undo that was cut off. Borrowed for the callback. Read by its size. */
+struct ng_unfinished {
+    size_t size;
+    struct ng_str run;   /* "undo-..." */
+    struct ng_str agent; /* began it */
+    int64_t time_ms;     /* when */
+};
+
+/* Return 0 to continue. */
+typedef int ng_unfinished_fn(void *user, const struct ng_unfinished *undo);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@
 #define NOTEGATE_PLUGIN_H
 
 #include "abi.h"
+#include "caller.h"
 #include "documents.h"
 #include "files.h"
 #include "resources.h"
@@ -31,43 +32,6 @@ struct ng_deferred;
 struct ng_later;
 struct ng_listing;
 struct ng_journal;
-
-/* ---- the caller ---- */
-
-enum ng_role { NG_ROLE_READER = 1, NG_ROLE_WRITER = 2, NG_ROLE_ADMIN = 3 };
-
-/* Rights that the client gives to its model, in increasing order. */
-enum ng_mode { NG_MODE_ASK = 1, NG_MODE_EDIT = 2, NG_MODE_AGENT = 3 };
-
-/* Beyond role and mode: to take back the work of others (role admin, keys with --restore). */
-enum ng_right { NG_RIGHT_RESTORE = 1 };
-
-/* Set by the server; of arguments by `space` alone. Borrowed for the call. Read by its size. */
-struct ng_caller {
-    size_t size;
-    struct ng_str agent; /* [A-Za-z0-9._@-]{1,64} */
-    struct ng_str space; /* the named space, else the default of the tool (ng_tool.space) */
-    bool space_named;    /* the caller named it */
-    enum ng_role role;
-    enum ng_mode mode;
-    /* The accessible spaces: those of the key; without keys the agent's own (~agent), shared
-     * and the named one. */
-    const struct ng_str *spaces;
-    size_t space_count;
-    bool all_spaces; /* admin */
-    struct ng_str request_id;
-    struct ng_str traceparent; /* W3C trace context, or {NULL, 0} */
-    /* May it run code? A tool that does so for some arguments fails those with NG_ERUN. */
-    bool run;
-    uint64_t rights;       /* enum ng_right, or-ed; newer: test NG_HAS(caller, rights) */
-    struct ng_str session; /* names the MCP session; {NULL, 0}: none; newer, as rights */
-    /* The run: a label, [A-Za-z0-9._:-]{1,64}, of the calls that are one piece of work. Given
-     * by the client, else of its trace or MCP session; rights do not go by it. {NULL, 0}: none;
-     * newer, as the next two. */
-    struct ng_str run_id;
-    struct ng_str key_id; /* of the key that the caller came with; {NULL, 0}: none */
-    struct ng_str client; /* the program, as it names itself; {NULL, 0}: it does not */
-};
 
 /* ---- a call ---- */
 
@@ -398,6 +362,18 @@ struct ng_host {
      * agents, spaces and collections; several rows for one run, in no order. Also changes of
      * such a run before `since` and after `until` count. */
     int (*runs)(struct ng_call *call, const struct ng_trail *trail, ng_run_fn *run, void *user);
+    /* The members that people write (members of ng_collection) of the JSON of a document, as
+     * one object by their last names, in the order of the declaration. body NULL: none. Call
+     * memory; NULL: out of memory, or no such collection. */
+    const struct ng_value *(*members)(struct ng_call *call, struct ng_str collection,
+                                      const struct ng_value *body);
+    /* See struct ng_restore. NG_PENDING: queued; return it. */
+    int (*restore)(struct ng_call *call, const struct ng_restore *restore);
+    /* See struct ng_undo_work. Blocks. */
+    int (*undo_changes)(struct ng_call *call, const struct ng_undo_work *work,
+                        struct ng_undo_done *ret);
+    /* The undos that were cut off, which the caller may continue, oldest first. Blocks. */
+    int (*unfinished)(struct ng_call *call, ng_unfinished_fn *undo, void *user);
 };
 
 /* ---- declarations of a plugin ---- */

@@ -158,6 +158,9 @@ void entry_event(struct ng_call *call, struct ng_draft *next, const struct entry
 
 /* ---- entry_restore.c ---- */
 
+/* The content of an undo or a restore by the tools of plugin `history`. */
+ng_restore_fn entry_take_content;
+
 /* Prepares the change that makes `version` of the entry the newest one again, as a new version;
  * also for one of several changes in a step. Reads documents: not on an event loop. */
 int entry_restore_prepare(const struct agent_notebook *self, struct ng_call *call,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* entry_restore.c - notebook_restore: an earlier version as a new one, also of a deleted entry;
  * without a version the one before the caller's own last change. */
+#include "core/base/str.h"
 #include "entry.h"
+#include "entry_text.h"
 #include "entry_tools.h"
 #include "read_receipts.h"
 
@@ -52,6 +54,69 @@ static int restore_change(struct ng_call *call, const struct ng_doc *present,
     }
     return entry_draft_reply(call, &draft, "restored");
 }
+
+/* ---- a content that the history gives back ---- */
+
+/* Members that people write; the others are made anew, or stay. */
+static void content_members(struct ng_call *call, const struct ng_value *members,
+                            struct entry_draft *draft)
+{
+    const struct ng_host *host = call->host;
+    draft->title = str_or(host->json_text(host->json_get(members, "title")), draft->title);
+    draft->status = str_or(host->json_text(host->json_get(members, "status")), draft->status);
+    draft->tags = host->json_get(members, "tags");
+    draft->summary = host->json_text(host->json_get(members, "summary"));
+    draft->summary_given = draft->summary.data != NULL;
+    draft->sections = host->json_get(members, "sections");
+    draft->sections_given = draft->sections != NULL;
+    for (size_t i = 0; i < ENTRY_OWN_MAX; i++) {
+        const char *name = entry_own[draft->collection][i].name;
+        draft->own[i] = name != NULL ? host->json_get(members, name) : NULL;
+    }
+}
+
+static int content_delete(const struct agent_notebook *self, struct ng_call *call,
+                          struct entry_draft *draft, struct ng_draft *next)
+{
+    draft->summary = ng_str_of("");
+    entry_event(call, next, draft);
+    read_receipts_deleted(self->receipts, &draft->key, draft->version);
+    call->host->draft_delete(next);
+    return NG_OK;
+}
+
+int entry_take_content(void *self, struct ng_call *call, const struct ng_content *content,
+                       const struct ng_doc *present, struct ng_draft *next)
+{
+    struct entry_draft draft = {
+        .self = self,
+        .collection = entry_collection(content->key.collection),
+        .key = content->key,
+        .version = present->revision + 1,
+        .restored_from = content->restored_from,
+        .change_by = entry_agent(call),
+        .did = ng_str_of("changes taken back"),
+    };
+    entry_draft_load(call, &draft, entry_exists(present) ? present->body : content->last);
+    if (content->gone) {
+        return content_delete(self, call, &draft, next);
+    }
+    content_members(call, content->members, &draft);
+    draft.created_by = str_or(draft.created_by, draft.change_by);
+    draft.text = content->text;
+    draft.bytes = content->text.len;
+    draft.words = entry_words(content->text);
+    draft.text_changed = true;
+    draft.same_headings = false;
+    if (content->restored_from != 0) {
+        draft.did = call->host->format(call, "restored from version %llu",
+                                       (unsigned long long)content->restored_from);
+    }
+    int rc = call->host->draft_text(next, &draft.text, 1);
+    return rc != NG_OK ? rc : entry_draft_store(call, &draft, next);
+}
+
+/* ---- notebook_restore ---- */
 
 /* Loads the version and, if the entry is deleted, its last history. */
 static int restore_load(struct ng_call *call, struct entry_restore *restore,

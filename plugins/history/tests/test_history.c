@@ -78,7 +78,7 @@ static void test_read_members(void **state)
     assert_string_equal(at(first.text, "agent"), "local");
     assert_string_equal(at(first.text, "members.title"), "T");
     assert_string_equal(at(first.text, "members.tags"), "[\"a\",\"b\"]");
-    assert_string_equal(at(first.text, "members.summary"), "# one"); /* made by the plugin */
+    assert_string_equal(at(first.text, "members.summary"), "none"); /* made by the plugin */
     assert_string_equal(at(first.text, "members.metadata"), "none");
     assert_string_equal(at(second.text, "members.title"), "U");
     assert_string_equal(at(second.text, "members.summary"), "S");
@@ -406,15 +406,15 @@ static void test_keys_of_some_tools(void **state)
 
 static void test_definitions(void **state)
 {
-    static const char *const names[] = {"history_log", "history_read", "history_diff",
-                                        "history_blame"};
+    static const char *const names[] = {"history_log",   "history_read", "history_diff",
+                                        "history_blame", "history_undo", "history_restore"};
     struct buf text;
     (void)state;
     buf_init(&text, TOOL_FORMATS_MAX);
     for (size_t i = 0; i < NG_COUNT(names); i++) {
         const struct tool *tool = registry_find(harness.gateway->registry, ng_str_of(names[i]));
         assert_non_null(tool);
-        assert_int_equal(tool->desc.effect, NG_EFFECT_READS);
+        assert_int_equal(tool->desc.effect, i < 4 ? NG_EFFECT_READS : NG_EFFECT_WRITES);
         assert_int_equal(tool_formats_print_tool(tool, NULL, TOOL_FORMAT_MCP, &text), NG_OK);
     }
     print_message("%zu bytes of definitions\n", text.len);
@@ -433,6 +433,8 @@ static void test_out_of_memory(void **state)
     expect_all_or_no_memory("history_read", "{\"id\":\"n\",\"space\":\"shared\",\"at\":\"2\"}");
     expect_all_or_no_memory("history_read", "{\"space\":\"shared\"}");
     expect_all_or_no_memory("history_diff", "{\"id\":\"n\",\"space\":\"shared\"}");
+    expect_all_or_no_memory("history_diff", "{\"run\":\"run-1\"}");
+    expect_all_or_no_memory("history_diff", "{\"agent\":[\"ada\",\"bob\"]}");
     expect_all_or_no_memory("history_blame", "{\"id\":\"n\",\"space\":\"shared\"}");
     expect_all_or_no_memory("history_log", "{\"space\":\"shared\",\"id\":\"\\\\*\"}");
     expect_all_or_no_memory("history_log",

@@ -109,9 +109,11 @@ static void test_changed_members(void **state)
     (void)state;
     expect_changed("{\"title\":\"T\"}", "{\"title\":\"T\"}", "[]");
     expect_changed("{\"title\":\"T\"}", "{\"title\":\"U\"}", "[\"title\"]");
-    expect_changed("{\"title\":\"T\",\"summary\":\"S\"}", "{\"summary\":\"S\",\"title\":\"T\"}",
+    expect_changed("{\"title\":\"T\",\"summary\":\"S\"}", "{\"summary\":\"R\",\"title\":\"T\"}",
                    "[]");
-    expect_changed("{\"title\":\"T\"}", "{\"title\":\"T\",\"summary\":\"\"}", "[\"summary\"]");
+    expect_changed("{\"title\":\"T\"}",
+                   "{\"title\":\"T\",\"summary\":\"\",\"summary_given\":true}",
+                   "[\"summary\"]");
     expect_changed("{\"metadata\":{\"tags\":[\"a\"],\"version\":1}}",
                    "{\"metadata\":{\"version\":2,\"tags\":[\"a\"]}}", "[]");
     expect_changed("{\"metadata\":{\"tags\":[\"a\"],\"status\":\"x\"}}",

@@ -17,7 +17,7 @@ static const struct put n; /* the document "n" */
 static void test_rows(void **state)
 {
     (void)state;
-    expect("history_log", "{}", "{\"changes\":[],\"has_more\":false}");
+    expect("history_log", "{}", "{\"changes\":[],\"has_more\":false,\"unfinished\":[]}");
     put(&(struct put){.text = "one\ntwo\n", .run = "run-1"});
     put(&(struct put){.text = "one\n2\n", .agent = "bob", .tool = "notebook"});
     put(&(struct put){.deletes = true, .action = "removed"});
@@ -29,7 +29,7 @@ static void test_rows(void **state)
                 "'revision':2,'summary':'2','kept':true,'added':1,'removed':1},"
                 "{%s,'action':'created','space':'shared','collection':'notebooks','id':'n',"
                 "'revision':1,'summary':'one','kept':true,'added':3,'removed':0}],"
-                "'has_more':false}",
+                "'has_more':false,'unfinished':[]}",
                 made(&n, 3), made(&n, 2), made(&n, 1)));
 }
 

@@ -74,7 +74,7 @@ def test_usage_errors(words, told, tmp_path):
 def test_help_and_version():
     whole = notegate("--help")
     assert whole.returncode == 0
-    for name in ("serve", "mcp", "call", "tools", "log", "show", "diff", "blame", "check", "verify", "backup", "restore"):
+    for name in ("serve", "mcp", "call", "tools", "log", "show", "diff", "blame", "undo", "check", "verify", "backup", "restore"):
         assert f"\n  {name} " in whole.stdout
         one = notegate(name, "--help")
         assert one.returncode == 0

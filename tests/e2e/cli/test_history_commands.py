@@ -136,6 +136,47 @@ def test_diff(store):
     assert (answer["from"], answer["to"], answer["added"], answer["removed"]) == (1, 2, 1, 1)
 
 
+def test_diff_of_a_run(store):
+    store.call("memory_log", "ada", "run-1", content="kept elsewhere")
+    store.call("notebook", "bob", "run-2", mode="create", name="own", newStr="text\n")
+    name = "~ada/notebooks/todo"
+    shown = store.lines("diff", "--run", "run-1")
+    assert shown == ["document shared/agent_memory/ada@0..1", "(no comparison: its content is not kept)", "",
+                     f"document {name}@0..2", f"--- {name}@0", f"+++ {name}@2", "@@ -0,0 +1,2 @@", "+one", "+2"]
+    assert [line for line in store.lines("diff", "--run", "run-2") if line.startswith("document ")] == [
+        "document ~bob/notebooks/own@0..1", f"document {name}@2..3"]
+    assert [line for line in store.lines("diff", "--agent", "bob", "todo") if line.startswith("document ")] == [f"document {name}@2..3"]
+    assert store.lines("diff", "--run", "run-1,run-2", "--stat") == [
+        " ~bob/notebooks/own | 1 +", " shared/agent_memory/ada | not kept", f" {name} | 3 +++"]
+    assert store.lines("diff", name, "--stat") == [f" {name} | 1 +"]
+    store.call("notebook", "ada", "run-3", mode="create", name="todo", newStr="new\n")
+    assert "with 1 other change between" in store.lines("diff", "--agent", "ada", "--id", "todo")
+    (answer,) = store.objects("diff", "--space", "~ada")
+    assert [(row["id"], row["from"], row["to"]) for row in answer["documents"]] == [("todo", 0, 4)]
+    assert store.ok("diff", "--agent", "eve") == ""
+    done = store.run("diff", "--run", "run-11")
+    assert done.returncode == 1 and 'The nearest is "run-1"' in done.stderr
+
+
+def test_diff_of_many_documents(served):
+    text = "".join(f"line {number} of a long text\n" for number in range(4000))
+    for number in range(4):
+        served.call("notebook", "ada", "many", mode="create", name=f"long{number}", newStr=text)
+    shown = served.ok("diff", "--run", "many")
+    assert shown.count("\ndocument ") == 3 and shown.count("\n+line ") == 8000
+    assert shown.count("(no comparison: those before it are long already; compare this document alone)") == 2
+
+
+def test_runs(store):
+    rows = [re.fullmatch(r"(\S+)  (\S+)  (\d) changes? +(2\S+Z)  (2\S+Z)", line).groups() for line in store.lines("log", "--runs")]
+    assert [row[:3] for row in rows] == [("run-2", "bob", "1"), ("run-1", "ada", "2")]
+    assert rows[0][3] == rows[0][4] and rows[1][3] <= rows[1][4]
+    assert [line.split()[0] for line in store.lines("log", "--runs", "--agent", "ada")] == ["run-1"]
+    assert len(store.lines("log", "--runs", "-n", "1")) == 1
+    (answer,) = store.objects("log", "--runs")
+    assert [(run["run"], run["agents"], run["changes"]) for run in answer["runs"]] == [("run-2", ["bob"], 1), ("run-1", ["ada"], 2)]
+
+
 def test_a_comparison_longer_than_an_answer(served):
     text = "".join(f"line {number} of a long text\n" for number in range(20000))
     served.call("notebook", "ada", "run-1", mode="create", name="long", newStr=text)
@@ -171,6 +212,11 @@ def test_members_of_an_entry(store):
     (["show", "s/pages/a", "--space", "s"], "names the space already"), (["log", "a", "--id", "b"], "names the document already"),
     (["log", "--since", "7"], '--since is "7"'), (["log", "--until", "soon"], '--until is "soon"'),
     (["log", "-n", "0"], '--number is "0"'), (["log", "--json", "-p"], "--json has all members"),
+    (["log", "--runs", "--tool", "x"], "--runs lists runs of"), (["log", "--runs", "todo"], "--runs lists runs of"),
+    (["log", "--runs", "--stat"], "--runs has a line for each run"), (["diff"], '"diff" needs a document T, or one of --run'),
+    (["diff", "--tool", "x"], '"diff" needs a document T, or one of --run'), (["diff", "a@1", "--run", "x"], 'leave out "@1"'),
+    (["diff", "a", "--run", "x", "--at", "1"], "--at is of one document"), (["diff", "--run", "x", "--since", "7"], '--since is "7"'),
+    (["diff", "--run", "x", "--json", "--stat"], "--json has all members"), (["diff", "s/pages/a", "--run", "x", "--space", "s"], "names the document already"),
     (["log", "--color", "blue"], '--color is "blue"'), (["blame", "a", "-L", "3,1"], '--lines is "3,1"'),
     (["show", "a", "-p"], 'unknown option "-p"'), (["show", "a", "--oneline"], '"show" does not take --oneline'),
     (["show", "a", "--as", "a b"], '--as is "a b"'), (["show", "notegate://shared/notebook/%zz"], "names no document")])
@@ -203,7 +249,7 @@ def test_hostile_ids_and_texts(store):
     uri = "notegate://~ada/notebook/a%1B%5B31mb%0Achange%2099%09c"
     assert store.ok("show", uri) == "x\x1b[2J\x07\ty\n"
     assert store.lines("log", "--oneline", uri) == store.lines("log", "--oneline", "-n1")
-    for words in (["show", uri], ["diff", uri], ["blame", uri], ["log", "-p", uri]):
+    for words in (["show", uri], ["diff", uri], ["blame", uri], ["log", "-p", uri], ["diff", "--run", "run-5"]):
         shown = COLOURS.sub("", store.ok(*words, "--color", "always").replace("x\x1b[2J", "RAW"))
         assert "\x1b" not in shown and "\x07" not in shown and "RAW" not in shown and "\t" in shown, (words, shown)
 
@@ -240,6 +286,10 @@ def on_a_terminal(store, *words, **more):
 def test_colours(served):
     code, shown, errors = on_a_terminal(served, "log", "--no-pager")
     assert (code, errors) == (0, "") and re.match(r"\x1b\[33mchange \d+\x1b\[m\n", shown)
+    _, shown, _ = on_a_terminal(served, "diff", "--run", "run-2", "--no-pager")
+    assert shown.startswith("\x1b[33mdocument ~ada/notebooks/todo@2..3\x1b[m\n\x1b[1m--- ") and "\x1b[32m+three\x1b[m\n" in shown
+    _, shown, _ = on_a_terminal(served, "log", "--runs", "--no-pager")
+    assert shown.startswith("\x1b[33mrun-2\x1b[m  bob")
     _, shown, _ = on_a_terminal(served, "diff", "~ada/notebooks/todo@1..2", "--no-pager")
     assert "\x1b[31m-two\x1b[m\n\x1b[32m+2\x1b[m\n" in shown and "\x1b[36m@@ " in shown
     for words, variables in ((["--color", "never"], {}), ([], {"NO_COLOR": "1"})):

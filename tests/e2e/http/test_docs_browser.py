@@ -108,7 +108,7 @@ def test_tools_stand_in_groups_and_say_what_they_do(browser, served):
     shown = browser.run("""[...document.querySelectorAll('section')].map((one) => [
         one.querySelector('h2').firstChild.data.trim(),
         [...one.querySelectorAll('summary')].map((head) => [...head.children].map((part) => part.textContent))])""")
-    assert [name for name, _ in shown] == plugins and len(plugins) == 6
+    assert [name for name, _ in shown] == plugins and len(plugins) == 7
     cards = {name: (effect, about) for _, tools in shown for name, effect, about in tools}
     assert cards.keys() == {post["operationId"] for post in posts}
     for post in posts:
@@ -157,7 +157,7 @@ def test_a_box_of_json_is_for_nested_values_only(browser, served):
         [e.id, e.tagName === 'INPUT' ? e.type : (e.className || e.tagName.toLowerCase())])"""))
     assert boxes["notebook.mode"] == boxes["attachNotebook.active"] == "select"
     assert boxes["runNotebookCells.timeout"] == boxes["fileEditor.insert_line"] == "number"
-    assert boxes["notebook.name"] == boxes["runNotebookCells.cellIds"] == "textarea"
+    assert boxes["notebook.name"] == boxes["runNotebookCells.cellIds"] == boxes["history_log.agent"] == "textarea"
     schemas = gateway.client.get("/openapi.json").json()["components"]["schemas"]
     for one in (name for name, kind in boxes.items() if kind == "json"):
         tool, name = one.split(".")

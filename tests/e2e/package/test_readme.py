@@ -195,19 +195,21 @@ def check_everything(place, block):
 def check_history(place, block):
     """Of the notebook that the README has made in three steps."""
     place.shell(next(one for one in SHELL if check_of(one) is check_notebook))
-    changes, entries, read, diff, blame = (json.loads(place.shell(line)) for line in block.strip().splitlines())
+    changes, entries, read, diff, changed, blame = (json.loads(place.shell(line)) for line in block.strip().splitlines())
     assert changes["changes"][0]["id"] == "todo" and changes["has_more"] and not entries["changes"]
     assert read["content"] == "[ ] Task 1" and "+[x] Task 1\n" in diff["diff"]
+    assert changed["documents"] == []
     assert blame["lines"][0]["text"] == "[x] Task 1" and blame["exact"]
 
 
 def check_history_commands(place, block):
     """Of the same notebook, in its owner's words."""
     place.shell(next(one for one in SHELL if check_of(one) is check_notebook))
-    log, diff, blame = (place.shell(line) for line in block.strip().splitlines())
+    log, diff, blame, runs, changed = (place.shell(line) for line in block.strip().splitlines())
     assert log.startswith("change ") and "/notebooks/todo@" in log
     assert "-[ ] Task 1\n" in diff and "+[x] Task 1\n" in diff
     assert ") [x] Task 1\n" in blame
+    assert all(re.fullmatch(r"\S+  \S+ +\d+ changes?  .*", line) for line in runs.splitlines()) and changed == ""
 
 
 def check_check(place, block):

@@ -33,7 +33,7 @@ def shell(tmp_path):
 
 
 def test_a_named_text(shell):
-    answers = shell(block(GUIDE, "sh", "name=plan ")).splitlines()
+    answers = shell(block(GUIDE, "sh", "mode=undo name=plan")).splitlines()
     assert answers[2] == "Undid the last change of notebook 'plan'"
     assert answers[4] == "Undid the last change of notebook 'plans': renamed back to 'plan'"
     assert answers[6:] == ["Undid the deletion of notebook 'plan'", "one"]
@@ -43,6 +43,23 @@ def test_an_entry(shell):
     answers = shell(block(GUIDE, "sh", "notebook_restore"))
     assert '"restored_from":1' in answers.replace(": ", ":") and '"version":3' in answers.replace(": ", ":")
     assert '"content":"one"' in answers.replace(": ", ":")
+
+
+def test_everything_of_a_run_for_people(shell):
+    answers = shell(block(GUIDE, "sh", "undo --run"))
+    assert "2 to take back, 0 unchanged, 0 conflicts\n" in answers and "2 taken back, 0 unchanged, 0 conflicts\nrun undo-" in answers
+    assert '"content":"one"' in answers.replace(": ", ":")
+
+
+def test_everything_that_a_run_did(shell):
+    answers = shell(block(GUIDE, "sh", "history_undo")).splitlines()
+    preview, undone = (line.replace(": ", ":") for line in answers if '"dry_run"' in line)
+    assert '"undone":1' in preview and '"undo":' not in preview and '"undo":"undo-' in undone
+    assert [line for line in answers if line][-2:] == ["one", "two"]
+
+
+def test_a_document_restored(shell):
+    assert '"restored_from":1' in shell(block(GUIDE, "sh", "history_restore")).replace(": ", ":")
 
 
 def test_removed_for_good(shell):
@@ -58,4 +75,4 @@ def test_a_note_a_file_a_cell(shell):
 
 
 def test_every_block_has_its_test():
-    assert len(blocks(GUIDE, "sh")) == 4
+    assert len(blocks(GUIDE, "sh")) == 7

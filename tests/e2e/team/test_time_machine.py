@@ -206,6 +206,46 @@ def test_blame_and_diff_follow_the_texts(team, written):
             assert diff["from"] == revision - 1 and diff["changed"] == []
 
 
+def test_diff_of_selected_changes(team, written):
+    """A row per document, against what the log tells and the texts that were written."""
+    every = team.log(limit=200)
+    middle = every[len(every) // 2]["seq"]
+    filters = [
+        ({"run": "run-3"}, lambda change: change["run"] == "run-3"),
+        ({"run": ["run-1", "run-2"], "agent": "ada"}, lambda change: change["run"] in ("run-1", "run-2") and change["agent"] == "ada"),
+        ({"agent": "bob", "since": f"#{middle}"}, lambda change: change["agent"] == "bob" and change["seq"] > middle),
+        ({"agent": ["eve", "bob"], "id": "book 1"}, lambda change: change["agent"] != "ada" and change["id"] == "book 1"),
+        ({"space": team.space, "until": f"#{middle}"}, lambda change: change["seq"] <= middle),
+        ({"space": team.space, "action": "created", "id": "book*"}, lambda change: change["action"] == "created"),
+        ({"agent": "nobody"}, lambda change: False)]
+    for arguments, wanted in filters:
+        own = [change for change in every if wanted(change)]
+        answer = team.ok("history_diff", **arguments)
+        assert not answer["has_more"]
+        assert [row["id"] for row in answer["documents"]] == list(dict.fromkeys(change["id"] for change in own)), arguments
+        for row in answer["documents"]:
+            revisions = [change["revision"] for change in own if change["id"] == row["id"]]
+            assert (row["from"], row["to"]) == (min(revisions) - 1, max(revisions)), (arguments, row)
+            assert row["others"] == max(revisions) - min(revisions) + 1 - len(revisions) and row["changed"] == []
+            before = written[row["id"], row["from"]][0] if row["from"] else ""
+            after = written[row["id"], row["to"]][0]
+            lines = row["diff"].replace("\\ No newline at end of file\n", "").split("\n")[2:]
+            assert sum(line.startswith("+") for line in lines) == row["added"]
+            assert sum(line.startswith("-") for line in lines) == row["removed"]
+            if row["from"]:
+                alone = team.ok("history_diff", id=row["id"], **{"from": str(row["from"]), "to": str(row["to"])})
+                assert {name: row[name] for name in ("diff", "added", "removed", "from", "to")} == {
+                    name: alone[name] for name in ("diff", "added", "removed", "from", "to")}
+            else:
+                assert row["added"] == len(after.split("\n")) - after.endswith("\n") and not before
+
+
+def test_diff_of_a_run_that_is_not_there(team, written):
+    refused = team.fails(404, "history_diff", run="run-33")
+    assert refused["code"] == "NOT_FOUND" and '"run-3"' in refused["hint"]
+    assert team.ok("history_diff", run="run-3", agent="nobody")["documents"] == []
+
+
 def test_deleted_and_made_again(team):
     made = team.write("ada", "night", "notebook_create", title="T", collection="pages", content="one\ntwo\n", tags=["a"])["notebook_id"]
     team.write("bob", "day", "notebook_update", collection="pages", notebook_id=made, title="T2", tags=["a", "b"])
@@ -219,6 +259,10 @@ def test_deleted_and_made_again(team):
     assert changed["changed"] == ["title", "tags"] and changed["diff"] == ""
     assert [change["action"] for change in team.log(**page)] == ["deleted", "updated", "created"]
     assert team.log(**page)[0]["summary"] == "removed 3 lines"
+    (night,) = team.ok("history_diff", run="night")["documents"]
+    assert (night["from"], night["to"], night["others"], night["diff"], night["changed"]) == (0, 3, 1, "", [])
+    (later,) = team.ok("history_diff", agent="ada", action="deleted")["documents"]
+    assert (later["from"], later["to"], later["removed"]) == (2, 3, 2) and {"title", "tags"} <= set(later["changed"])
 
 
 def test_others_see_nothing(gateways, team):

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -100,6 +101,57 @@ static void diffs(void **state)
     expect_print(history_print_diff, plain, "{\"diff\":\"\",\"changed\":[]}", "");
 }
 
+/* A document of selected changes. */
+#define CHANGED(more)                                                                          \
+    "{\"space\":\"s\",\"collection\":\"pages\",\"id\":\"a\\nb\",\"from\":0,\"to\":2," more "}"
+
+static void changed_documents(void **state)
+{
+    (void)state;
+    expect_print(history_print_changed, coloured,
+                 CHANGED("\"others\":0,\"added\":1,\"removed\":0,\"changed\":[\"title\"],"
+                         "\"diff\":\"--- s/pages/a\\nb@0\\n+++ s/pages/a\\nb@2\\n\""),
+                 "\033[33mdocument s/pages/a\\u000ab@0..2\033[m\nchanged members: title\n"
+                 "\033[1m--- s/pages/a\\u000ab@0\033[m\n\033[1m+++ s/pages/a\\u000ab@2\033[m"
+                 "\n");
+    static const char *const reasons[][2] = {
+        {CHANGED("\"kept\":false"), "its content is not kept"},
+        {CHANGED("\"reason\":\"not_text\""), "the content is not UTF-8"},
+        {CHANGED("\"reason\":\"too_large\""), "the content is too large"},
+        {CHANGED("\"changed\":[]"),
+         "those before it are long already; compare this document alone"}};
+    for (size_t i = 0; i < NG_COUNT(reasons); i++) {
+        char wanted[200];
+        (void)snprintf(wanted, sizeof(wanted),
+                       "document s/pages/a\\u000ab@0..2\n(no comparison: %s)\n", reasons[i][1]);
+        expect_print(history_print_changed, plain, reasons[i][0], wanted);
+    }
+    expect_print(history_print_changed, plain, CHANGED("\"others\":1,\"diff\":\"\""),
+                 "document s/pages/a\\u000ab@0..2\nwith 1 other change between\n");
+    expect_print(history_print_changed, plain, CHANGED("\"others\":2,\"diff\":\"\""),
+                 "document s/pages/a\\u000ab@0..2\nwith 2 other changes between\n");
+    expect_print(history_print_changed_stat, plain, CHANGED("\"added\":1,\"removed\":1"),
+                 " s/pages/a\\u000ab | 2 +-\n");
+    expect_print(history_print_changed_stat, plain, CHANGED("\"kept\":false"),
+                 " s/pages/a\\u000ab | not kept\n");
+}
+
+static void runs(void **state)
+{
+    (void)state;
+    expect_print(history_print_runs, plain,
+                 "[{\"run\":\"night\",\"agents\":[\"ada\",\"b\\n\"],\"changes\":12,"
+                 "\"from\":\"2026-01-28T14:30:00.000Z\",\"to\":\"2026-01-29T01:02:03.456Z\"},"
+                 "{\"run\":\"r\",\"agents\":[],\"changes\":1,"
+                 "\"to\":\"2026-01-28T14:30:00.000Z\"}]",
+                 "night  ada,b\\u000a  12 changes  2026-01-28T14:30:00Z  2026-01-29T01:02:03Z\n"
+                 "r      -        1 change   -                     2026-01-28T14:30:00Z\n");
+    expect_print(history_print_runs, coloured,
+                 "[{\"run\":\"r\",\"agents\":[\"a\"],\"changes\":2}]",
+                 "\033[33mr\033[m  a  2 changes  -                     -                   \n");
+    expect_print(history_print_runs, plain, "[]", "");
+}
+
 static void blames(void **state)
 {
     (void)state;
@@ -112,10 +164,8 @@ static void blames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes),
-        cmocka_unit_test(heads),
-        cmocka_unit_test(diffs),
-        cmocka_unit_test(blames),
+        cmocka_unit_test(changes),           cmocka_unit_test(heads), cmocka_unit_test(diffs),
+        cmocka_unit_test(changed_documents), cmocka_unit_test(runs),  cmocka_unit_test(blames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

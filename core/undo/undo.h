@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * undo.h - takes back changes of many documents. See struct ng_undo_work.
+ *
+ * The changes are selected first, up to a number that does not move any more. Of each document
+ * they form groups of consecutive revisions. The newest group comes first: what it changed is
+ * taken out of what is there by a three-way merge (base: the content after the group, before:
+ * the content before it). Each document is a commit of its own, under the revision that it was
+ * planned for, with up to UNDO_BATCH under way; one that has moved is planned again.
+ *
+ * The record of an undo is durable before its first commit, and its removal is its last one. So
+ * what a kill leaves is known, and can be continued.
+ */
+#ifndef NOTEGATE_CORE_UNDO_H
+#define NOTEGATE_CORE_UNDO_H
+
+#include "content.h"
+#include "core/base/hash_table.h"
+#include "core/base/merge/merge_conflict.h"
+#include "core/store/store.h"
+
+/* Documents of one undo, and their changes. */
+#define UNDO_DOCUMENTS_MAX ((size_t)10000)
+#define UNDO_CHANGES_MAX ((size_t)1000 * 1000)
+/* Shared documents: the longest wait for the numbers of the newest changes. */
+#define UNDO_SETTLE_MS 30000
+/* Plans of a document that moves, before it is `busy`. */
+#define UNDO_TRIES_MAX 10
+/* Commits under way at once. */
+#define UNDO_BATCH STORE_EACH_MAX
+/* Bytes of contents that are merged again in the change function itself, where another change
+ * was faster: that function must be quick. */
+#define UNDO_MERGE_BYTES ((size_t)256 << 10)
+/* Bytes of the contents of one batch, beyond which it is committed. */
+#define UNDO_BATCH_BYTES ((size_t)16 << 20)
+/* Revisions that an event lists. */
+#define UNDO_LISTED_MAX 1000
+/* "undo-", 12 characters, NUL. */
+#define UNDO_RUN_SIZE 18
+#define UNDO_RUN_PREFIX "undo-"
+#define UNDO_RECORDS "history_undos"
+#define UNDO_RECORDS_SPACE "shared"
+
+struct undo;
+
+/* The tool's functions: ng_host. */
+int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_undo_done *ret);
+int undo_unfinished(struct call *call, ng_unfinished_fn *undo, void *user);
+/* restore.c: see struct ng_restore. */
+int undo_restore(struct call *call, const struct ng_restore *what);
+/* The collection of the records. */
+int undo_declare(struct call *call);
+/* Logs the undos that were cut off. */
+void undo_tell(struct call *call);
+
+/* ---- for the files of this folder ---- */
+
+struct undo_doc {
+    struct hash_link link;
+    struct undo_doc *next; /* the document whose newest change is older */
+    struct ng_key key;
+    const struct ng_collection *collection; /* NULL: a file */
+    uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
+    size_t count, room;
+    unsigned tries;
+    bool is_foreign; /* a change of another agent is among them */
+};
+
+struct undo {
+    struct call *call;
+    const struct ng_undo_work *work;
+    struct ng_trail what;
+    const uint64_t *changes; /* as in the work */
+    size_t change_count;
+    struct hash_table table;
+    struct undo_doc *first, **last;
+    struct hash_table done; /* keys that an earlier part of this undo has changed */
+    struct ng_str agents[NG_IN_MAX];
+    size_t agent_count;
+    size_t change_total;
+    char run[UNDO_RUN_SIZE];
+    struct ng_str parent_run;
+    bool recorded; /* its record is stored */
+    struct ng_undo_done result;
+};
+
+/* Consecutive revisions: the content that they led to, and the one before them. */
+struct undo_group {
+    struct content base, before;
+};
+
+/* A planned document. */
+struct undo_plan {
+    struct undo *undo;
+    struct undo_doc *doc;
+    struct call *call; /* of its own, holds its memory and makes the change */
+    uint64_t present;  /* newest revision; 0: none */
+    enum ng_undo_result result;
+    struct content next;
+    const struct ng_value *last; /* see struct ng_content */
+    struct ng_str conflict;      /* JSON */
+    struct undo_group *groups;   /* the newest first */
+    size_t group_count;
+    size_t bytes; /* of all these contents */
+    uint64_t lines_added, lines_removed;
+    struct buf text; /* the merged text */
+    uint64_t made;   /* revision */
+    bool moved;      /* another change was faster */
+};
+
+/* undo_select.c: the documents, newest change first, without those that an earlier part has
+ * done. NG_ETOOLARGE, or the store's error. */
+int undo_select(struct undo *undo);
+/* undo_plan.c. NG_OK: also a conflict; else the plan's call has failed. undo_plan_done() in any
+ * case. */
+int undo_plan(struct undo_plan *plan);
+/* The same for another newest revision; reads nothing. */
+int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest);
+void undo_plan_done(struct undo_plan *plan);
+/* The failure of the plan's call is that of the undo's own. Returns rc. */
+int undo_plan_fail(struct undo_plan *plan, int rc);
+/* A conflict without places; the text is a literal. */
+void undo_plan_refuse(struct undo_plan *plan, const char *reason);
+/* undo_record.c. Reads undo->run's record into `what` and the like. NG_ENOTFOUND: there is
+ * none; NG_EFORBIDDEN: it is of another agent. */
+int undo_record_read(struct undo *undo, struct ng_str run);
+/* Stores the record; waits for the commit. */
+int undo_record_write(struct undo *undo);
+/* Removes it, and the records of the undos that this one has taken back. */
+int undo_record_end(struct undo *undo);
+
+#endif

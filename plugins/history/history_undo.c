@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* history_undo.c - history_undo: takes back the changes of a run, or of an agent since a point,
+ * without what others changed since. */
+#include "core/base/minmax.h"
+#include "core/base/str.h"
+#include "history.h"
+
+/* Bytes of the answer behind the items. */
+#define UNDO_END_MAX ((size_t)200)
+/* Revisions that an item lists. */
+#define UNDO_REVISIONS_SHOWN ((size_t)100)
+
+/* Items of the answer: conflicts come first. Each is JSON in call memory. */
+struct undo_list {
+    struct ng_str items[HISTORY_UNDO_ITEMS];
+    size_t count;
+};
+
+struct undo_items {
+    struct ng_call *call;
+    struct undo_list conflicts, others;
+};
+
+/* ---- which changes ---- */
+
+static int undo_numbers(struct ng_call *call, struct ng_undo_work *work)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *list = ng_arg(call, "changes");
+    if (list == NULL) {
+        return NG_OK;
+    }
+    uint64_t *numbers = ng_alloc(call, (host->json_count(list) + 1) * sizeof(*numbers));
+    if (numbers == NULL) {
+        return history_no_memory(call);
+    }
+    for (const struct ng_value *at = host->json_first(list); at != NULL;
+         at = host->json_next(at)) {
+        int64_t number = 0;
+        (void)host->json_integer(at, &number);
+        numbers[work->change_count++] = (uint64_t)number;
+    }
+    work->changes = numbers;
+    return NG_OK;
+}
+
+/* All changes of all agents, or of one since ever, are taken back by nobody in earnest. */
+static int undo_check(struct ng_call *call)
+{
+    bool named = ng_has_arg(call, "run") || ng_has_arg(call, "changes") ||
+                 (ng_has_arg(call, "agent") && ng_has_arg(call, "since"));
+    if (ng_has_arg(call, "continue") || named) {
+        return NG_OK;
+    }
+    return ng_fail(call, NG_EINVAL,
+                   "which changes? Name a `run`, or an `agent` with `since`, or `changes` by "
+                   "their numbers; history_log shows them");
+}
+
+static int undo_work(struct ng_call *call, struct ng_trail *what, struct ng_undo_work *work)
+{
+    work->again = ng_arg_text(call, "continue");
+    work->dry_run = call->host->json_type(ng_arg(call, "dry_run")) != NG_TYPE_FALSE;
+    int rc = undo_check(call);
+    if (rc == NG_OK) {
+        rc = history_filter(call, what);
+    }
+    if (rc == NG_OK) {
+        rc = undo_numbers(call, work);
+    }
+    if (ng_has_arg(call, "upto")) {
+        what->until = u64_min(what->until, (uint64_t)ng_arg_int(call, "upto", 0));
+    }
+    work->what = what;
+    return rc;
+}
+
+/* ---- the answer ---- */
+
+static const char *result_name(enum ng_undo_result result)
+{
+    static const char *const names[] = {
+        [NG_UNDO_DONE] = "undone",
+        [NG_UNDO_UNCHANGED] = "unchanged",
+        [NG_UNDO_CONFLICT] = "conflict",
+    };
+    return names[result];
+}
+
+static void put_item(struct ng_writer *writer, const struct ng_undo_item *item)
+{
+    json_object(writer);
+    json_member_string(writer, "space", item->key.space);
+    history_put_key(writer, &item->key);
+    json_name(writer, "revisions");
+    json_array(writer);
+    for (size_t i = 0; i < item->revision_count && i < UNDO_REVISIONS_SHOWN; i++) {
+        json_int(writer, (int64_t)item->revisions[i]);
+    }
+    json_end(writer);
+    json_member_cstring(writer, "result", result_name(item->result));
+    if (item->revision != 0) {
+        json_member_int(writer, "revision", (int64_t)item->revision);
+    }
+    if (item->result == NG_UNDO_DONE) {
+        json_member_int(writer, "added", (int64_t)item->lines_added);
+        json_member_int(writer, "removed", (int64_t)item->lines_removed);
+    }
+    if (item->conflict.data != NULL) {
+        json_name(writer, "conflict");
+        json_raw(writer, item->conflict);
+    }
+    json_end(writer);
+}
+
+static int undo_take(void *user, const struct ng_undo_item *item)
+{
+    struct undo_items *items = user;
+    struct ng_call *call = items->call;
+    struct undo_list *list =
+        item->result == NG_UNDO_CONFLICT ? &items->conflicts : &items->others;
+    if (list->count == HISTORY_UNDO_ITEMS) {
+        return NG_OK;
+    }
+    struct ng_writer *writer = call->host->json_writer(call);
+    if (writer == NULL) {
+        return history_no_memory(call);
+    }
+    put_item(writer, item);
+    struct ng_str json = call->host->json_result(writer);
+    list->items[list->count++] = json;
+    return json.data != NULL ? NG_OK : history_no_memory(call);
+}
+
+/* As many as the answer has room for. */
+static void put_items(struct ng_call *call, struct ng_writer *writer,
+                      const struct undo_items *items)
+{
+    size_t shown = 0;
+    const struct undo_list *const lists[] = {&items->conflicts, &items->others};
+    for (size_t i = 0; i < NG_COUNT(lists); i++) {
+        for (size_t at = 0; at < lists[i]->count && shown < HISTORY_UNDO_ITEMS; at++) {
+            struct ng_str item = lists[i]->items[at];
+            if (item.len + UNDO_END_MAX > call->host->answer_room(call)) {
+                return;
+            }
+            json_raw(writer, item);
+            shown++;
+        }
+    }
+}
+
+static int put_unfinished(void *user, const struct ng_unfinished *undo)
+{
+    json_string(user, undo->run);
+    return 0;
+}
+
+int history_put_unfinished(struct ng_call *call, struct ng_writer *writer)
+{
+    json_name(writer, "unfinished");
+    json_array(writer);
+    int rc = call->host->unfinished(call, put_unfinished, writer);
+    json_end(writer);
+    return rc;
+}
+
+static int undo_answer(struct ng_call *call, const struct ng_undo_work *work,
+                       const struct ng_undo_done *done, const struct undo_items *items)
+{
+    struct ng_writer *writer = call->host->reply_json(call);
+    json_object(writer);
+    if (done->run.data != NULL) {
+        json_member_string(writer, "undo", done->run);
+    }
+    json_member_bool(writer, "dry_run", work->dry_run);
+    json_member_int(writer, "upto", (int64_t)done->upto);
+    json_member_strings(writer, "agents", done->agents.items, done->agents.count);
+    json_member_int(writer, "total", (int64_t)done->total);
+    json_member_int(writer, "undone", (int64_t)done->undone);
+    json_member_int(writer, "unchanged", (int64_t)done->unchanged);
+    json_member_int(writer, "conflicts", (int64_t)done->conflicts);
+    int rc = history_put_unfinished(call, writer);
+    json_name(writer, "items");
+    json_array(writer);
+    put_items(call, writer, items);
+    json_end(writer);
+    json_end(writer);
+    return rc;
+}
+
+int history_undo_run(void *self, struct ng_call *call, struct ng_str args)
+{
+    struct ng_trail what = {.size = sizeof(what)};
+    struct undo_items *items = ng_alloc(call, sizeof(*items));
+    struct ng_undo_done done = {.size = sizeof(done)};
+    (void)self;
+    (void)args;
+    if (items == NULL) {
+        return history_no_memory(call);
+    }
+    *items = (struct undo_items){.call = call};
+    struct ng_undo_work work = {.size = sizeof(work), .item = undo_take, .user = items};
+    int rc = undo_work(call, &what, &work);
+    if (rc == NG_OK) {
+        rc = call->host->undo_changes(call, &work, &done);
+    }
+    if (rc == NG_OK && done.total == 0 && work.again.data == NULL) {
+        rc = history_check_runs(call, &what);
+    }
+    return rc == NG_OK ? undo_answer(call, &work, &done, items) : rc;
+}
