@@ -80,7 +80,14 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
 static int commit_merge(struct undo_plan *plan, const struct ng_doc *present)
 {
     plan->moved = present->text.len + plan->bytes > UNDO_MERGE_BYTES;
-    return plan->moved ? NG_OK : undo_plan_merge(plan, present);
+    if (plan->moved) {
+        return NG_OK;
+    }
+    int rc = undo_plan_merge(plan, present);
+    /* The change that was faster may still fail, and another one get its number: a further run
+     * of this function merges anew. */
+    plan->present = UINT64_MAX;
+    return rc;
 }
 
 static int commit_fn(struct ng_call *pub, const struct ng_doc *present, struct ng_draft *next,
@@ -176,7 +183,15 @@ static void note_changes(struct undo_plan *plan)
 static bool is_refusal(int rc)
 {
     return rc == NG_EINVAL || rc == NG_ETOOLARGE || rc == NG_ECONFLICT || rc == NG_EFORBIDDEN ||
-           rc == NG_EFAILED || rc == NG_ENOTFOUND || rc <= NG_EPLUGIN;
+           rc == NG_EFAILED || rc == NG_ENOTFOUND || rc == NG_EBUSY || rc <= NG_EPLUGIN;
+}
+
+static const char *refusal_name(int rc)
+{
+    if (rc == NG_EBUSY || rc == NG_ECONFLICT) {
+        return "busy";
+    }
+    return rc == NG_ETOOLARGE ? "too_large" : "invalid_merge";
 }
 
 /* The plan after its commit. One that has moved is planned again. */
@@ -187,7 +202,7 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     }
     if (rc != NG_OK) {
         plan->made = 0;
-        undo_plan_refuse(plan, rc == NG_ETOOLARGE ? "too_large" : "invalid_merge");
+        undo_plan_refuse(plan, refusal_name(rc));
     } else if (plan->moved && ++plan->doc->tries < UNDO_TRIES_MAX) {
         plan->doc->next = NULL;
         *batch->last_again = plan->doc;
@@ -330,9 +345,9 @@ static int take_work(struct undo *undo)
     undo->changes = work->changes;
     undo->change_count = work->change_count;
     undo->parent_run = call->caller.run_id;
-    int rc = settle(call);
-    if (rc != NG_OK) {
-        return rc;
+    if (undo->what.spaces.count == 0 && !call->caller.all_spaces) {
+        /* Frozen, too: who continues it may see others. */
+        undo->what.spaces = (struct ng_names){call->caller.spaces, call->caller.space_count};
     }
     uint64_t newest =
         u64_max(store_last_seq(call->gateway->store), store_look_seq(call->gateway->store));
@@ -342,7 +357,7 @@ static int take_work(struct undo *undo)
 
 static int fail_cut_off(struct undo *undo, int rc)
 {
-    if (undo->recorded) {
+    if (undo->recorded && !undo->work->dry_run) {
         undo->call->pub.host->hint(&undo->call->pub,
                                    "A part is taken back; the argument `continue`: \"%s\" does "
                                    "the rest",
@@ -359,7 +374,10 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     }
     undo->call = call;
     undo->work = work;
-    int rc = take_work(undo);
+    int rc = settle(call);
+    if (rc == NG_OK) {
+        rc = take_work(undo);
+    }
     if (rc == NG_OK) {
         rc = undo_select(undo);
     }

@@ -28,6 +28,8 @@
 #define UNDO_TRIES_MAX 10
 /* Commits under way at once. */
 #define UNDO_BATCH STORE_EACH_MAX
+/* Bytes of the contents of one document, which are in memory together. */
+#define UNDO_PLAN_BYTES ((size_t)64 << 20)
 /* Bytes of contents that are merged again in the change function itself, where another change
  * was faster: that function must be quick. */
 #define UNDO_MERGE_BYTES ((size_t)256 << 10)
@@ -126,7 +128,7 @@ void undo_plan_refuse(struct undo_plan *plan, const char *reason);
 int undo_record_read(struct undo *undo, struct ng_str run);
 /* Stores the record; waits for the commit. */
 int undo_record_write(struct undo *undo);
-/* Removes it, and the records of the undos that this one has taken back. */
+/* Removes it, and the records of the undos that this one has taken back as a whole. */
 int undo_record_end(struct undo *undo);
 
 #endif

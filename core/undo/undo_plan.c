@@ -129,6 +129,7 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest)
 {
     struct content present;
     plan->result = NG_UNDO_DONE;
+    plan->conflict = STR_NONE;
     plan->present = newest->revision;
     int rc = content_of(&plan->call->arena, plan->doc->collection, newest, &present);
     if (rc != NG_OK) {
@@ -159,12 +160,13 @@ static int plan_load(struct undo_plan *plan)
     const struct undo_doc *doc = plan->doc;
     size_t end = doc->count;
     bool kept = true;
+    bool fits = true;
     int rc = NG_OK;
     plan->groups = arena_alloc(&plan->call->arena, doc->count * sizeof(*plan->groups));
     if (plan->groups == NULL) {
         return call_no_memory(plan->call);
     }
-    while (rc == NG_OK && end > 0 && kept) {
+    while (rc == NG_OK && end > 0 && kept && fits) {
         struct undo_group *group = &plan->groups[plan->group_count++];
         size_t begin = end - 1;
         while (begin > 0 && doc->revisions[begin - 1] + 1 == doc->revisions[begin]) {
@@ -175,10 +177,11 @@ static int plan_load(struct undo_plan *plan)
             rc = plan_content(plan, doc->revisions[begin] - 1, &group->before, &kept);
         }
         plan->bytes += group->base.text.len + group->before.text.len;
+        fits = plan->bytes <= UNDO_PLAN_BYTES;
         end = begin;
     }
-    if (rc == NG_OK && !kept) {
-        undo_plan_refuse(plan, "not_kept");
+    if (rc == NG_OK && (!kept || !fits)) {
+        undo_plan_refuse(plan, kept ? "too_large" : "not_kept");
     }
     return rc;
 }

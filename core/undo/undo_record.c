@@ -56,6 +56,7 @@ static void record_put(struct ng_writer *writer, struct undo *undo)
     json_object(writer);
     json_member_string(writer, "agent", undo->call->caller.agent);
     json_member_int(writer, "time", clock_unix_ms());
+    json_member_bool(writer, "all_spaces", undo->call->caller.all_spaces);
     json_member_string(writer, "parent_run", str_or(undo->parent_run, ng_str_of("")));
     json_member_int(writer, "since", (int64_t)what->since);
     json_member_int(writer, "until", (int64_t)what->until);
@@ -168,21 +169,49 @@ static void record_drop(struct ng_change *change, struct ng_str run)
         (struct ng_change){.size = sizeof(*change), .key = record_key(run), .fn = drop_fn};
 }
 
+static int record_remove(struct undo *undo, struct ng_str run)
+{
+    struct ng_change change;
+    record_drop(&change, run);
+    return store_write_wait(undo->call->gateway->store, undo->call, &change, 1);
+}
+
+/* Are all changes of the runs taken back? */
+static bool took_all(const struct undo *undo)
+{
+    const struct ng_trail *what = &undo->what;
+    const struct ng_undo_work *work = undo->work;
+    size_t others =
+        what->agents.count + what->tools.count + what->actions.count + what->collections.count;
+    return work->again.data == NULL && work->what->until == UINT64_MAX &&
+           work->what->spaces.count == 0 && others == 0 && what->since == 0 &&
+           what->id.data == NULL && undo->changes == NULL && undo->result.conflicts == 0;
+}
+
+/* An unfinished undo that was taken back has ended, if the caller may say so. */
+static int record_end_other(struct undo *undo, struct ng_str run)
+{
+    struct call *call = undo->call;
+    const struct ng_key key = record_key(run);
+    const struct ng_doc *doc = NULL;
+    int rc = store_get(call->gateway->store, call, &key, 0, &doc);
+    if (rc != NG_OK || doc->revision == 0 || doc->deleted) {
+        return rc;
+    }
+    bool own = str_equal(json_get_text(doc->body, "agent"), call->caller.agent);
+    return own || call->caller.role == NG_ROLE_ADMIN ? record_remove(undo, run) : NG_OK;
+}
+
 int undo_record_end(struct undo *undo)
 {
-    struct ng_change changes[NG_CHANGES_MAX];
-    struct call *call = undo->call;
-    size_t count = 0;
-    if (undo->recorded) {
-        record_drop(&changes[count++], ng_str_of(undo->run));
-    }
-    for (size_t i = 0; i < undo->what.runs.count && count < NG_CHANGES_MAX; i++) {
+    int rc = undo->recorded ? record_remove(undo, ng_str_of(undo->run)) : NG_OK;
+    for (size_t i = 0; rc == NG_OK && took_all(undo) && i < undo->what.runs.count; i++) {
         struct ng_str run = undo->what.runs.items[i];
-        if (str_begins(run, UNDO_RUN_PREFIX) && !str_is(run, undo->run)) {
-            record_drop(&changes[count++], run);
+        if (str_begins(run, UNDO_RUN_PREFIX)) {
+            rc = record_end_other(undo, run);
         }
     }
-    return count == 0 ? NG_OK : store_write_wait(call->gateway->store, call, changes, count);
+    return rc;
 }
 
 static int record_take(struct undo *undo, const struct ng_value *body)
@@ -224,6 +253,11 @@ int undo_record_read(struct undo *undo, struct ng_str run)
         return call_fail(call, NG_EFORBIDDEN,
                          "the undo is of the agent %.*s; to continue it needs the role admin",
                          (int)agent.len, agent.data);
+    }
+    if (json_is(json_get(doc->body, "all_spaces"), NG_TYPE_TRUE) && !call->caller.all_spaces) {
+        return call_fail(call, NG_EFORBIDDEN,
+                         "the undo was begun by a caller of all spaces, and so it is continued "
+                         "by one");
     }
     memcpy(undo->run, run.data, run.len);
     undo->run[run.len] = '\0';

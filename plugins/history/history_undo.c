@@ -7,6 +7,9 @@
 
 /* Bytes of the answer behind the items. */
 #define UNDO_END_MAX ((size_t)200)
+/* Bytes of a conflict that is told whole; places of a longer one. */
+#define UNDO_CONFLICT_MAX ((size_t)8 * 1024)
+#define UNDO_PLACES_SHOWN 3
 /* Revisions that an item lists. */
 #define UNDO_REVISIONS_SHOWN ((size_t)100)
 
@@ -27,29 +30,49 @@ static int undo_numbers(struct ng_call *call, struct ng_undo_work *work)
 {
     const struct ng_host *host = call->host;
     const struct ng_value *list = ng_arg(call, "changes");
+    size_t count = host->json_count(list);
     if (list == NULL) {
         return NG_OK;
     }
-    uint64_t *numbers = ng_alloc(call, (host->json_count(list) + 1) * sizeof(*numbers));
+    if (count == 0 || count > HISTORY_UNDO_CHANGES) {
+        return ng_fail(call, NG_EINVAL, "`changes` has %zu numbers, it must have 1 to %d",
+                       count, HISTORY_UNDO_CHANGES);
+    }
+    uint64_t *numbers = ng_alloc(call, count * sizeof(*numbers));
     if (numbers == NULL) {
         return history_no_memory(call);
     }
     for (const struct ng_value *at = host->json_first(list); at != NULL;
          at = host->json_next(at)) {
         int64_t number = 0;
-        (void)host->json_integer(at, &number);
+        if (host->json_integer(at, &number) != NG_OK || number < 1) {
+            return ng_fail(call, NG_EINVAL, "`changes` has %lld; numbers of changes begin at 1",
+                           (long long)number);
+        }
         numbers[work->change_count++] = (uint64_t)number;
     }
     work->changes = numbers;
     return NG_OK;
 }
 
-/* All changes of all agents, or of one since ever, are taken back by nobody in earnest. */
-static int undo_check(struct ng_call *call)
+/* No empty list and no empty text, which would select everything, or what has no run. */
+static bool undo_names(const struct ng_names *names)
 {
-    bool named = ng_has_arg(call, "run") || ng_has_arg(call, "changes") ||
-                 (ng_has_arg(call, "agent") && ng_has_arg(call, "since"));
-    if (ng_has_arg(call, "continue") || named) {
+    bool named = names->count > 0;
+    for (size_t i = 0; i < names->count && named; i++) {
+        named = names->items[i].len > 0;
+    }
+    return named;
+}
+
+/* All changes of all agents, or of one since ever, are taken back by nobody in earnest. */
+static int undo_check(struct ng_call *call, const struct ng_trail *what)
+{
+    bool runs = undo_names(&what->runs);
+    bool agents = undo_names(&what->agents);
+    bool whole = (runs || !ng_has_arg(call, "run")) && (agents || !ng_has_arg(call, "agent"));
+    bool named = runs || ng_has_arg(call, "changes") || (agents && ng_has_arg(call, "since"));
+    if (ng_has_arg(call, "continue") || (named && whole)) {
         return NG_OK;
     }
     return ng_fail(call, NG_EINVAL,
@@ -61,9 +84,9 @@ static int undo_work(struct ng_call *call, struct ng_trail *what, struct ng_undo
 {
     work->again = ng_arg_text(call, "continue");
     work->dry_run = call->host->json_type(ng_arg(call, "dry_run")) != NG_TYPE_FALSE;
-    int rc = undo_check(call);
+    int rc = history_filter(call, what);
     if (rc == NG_OK) {
-        rc = history_filter(call, what);
+        rc = undo_check(call, what);
     }
     if (rc == NG_OK) {
         rc = undo_numbers(call, work);
@@ -87,7 +110,31 @@ static const char *result_name(enum ng_undo_result result)
     return names[result];
 }
 
-static void put_item(struct ng_writer *writer, const struct ng_undo_item *item)
+/* Of many places the first ones: other documents are to be told, too. */
+static void put_conflict(struct ng_call *call, struct ng_writer *writer, struct ng_str conflict)
+{
+    const struct ng_host *host = call->host;
+    const struct ng_value *whole = NULL;
+    if (conflict.len <= UNDO_CONFLICT_MAX ||
+        host->json_parse(call, conflict, &whole) != NG_OK) {
+        json_raw(writer, conflict);
+        return;
+    }
+    const struct ng_value *place = host->json_first(host->json_get(whole, "at"));
+    json_object(writer);
+    json_member_string(writer, "reason", host->json_text(host->json_get(whole, "reason")));
+    json_name(writer, "at");
+    json_array(writer);
+    for (int i = 0; i < UNDO_PLACES_SHOWN && place != NULL; i++) {
+        host->json_copy(writer, place);
+        place = host->json_next(place);
+    }
+    json_end(writer);
+    json_end(writer);
+}
+
+static void put_item(struct ng_call *call, struct ng_writer *writer,
+                     const struct ng_undo_item *item)
 {
     json_object(writer);
     json_member_string(writer, "space", item->key.space);
@@ -108,7 +155,7 @@ static void put_item(struct ng_writer *writer, const struct ng_undo_item *item)
     }
     if (item->conflict.data != NULL) {
         json_name(writer, "conflict");
-        json_raw(writer, item->conflict);
+        put_conflict(call, writer, item->conflict);
     }
     json_end(writer);
 }
@@ -126,7 +173,7 @@ static int undo_take(void *user, const struct ng_undo_item *item)
     if (writer == NULL) {
         return history_no_memory(call);
     }
-    put_item(writer, item);
+    put_item(call, writer, item);
     struct ng_str json = call->host->json_result(writer);
     list->items[list->count++] = json;
     return json.data != NULL ? NG_OK : history_no_memory(call);
@@ -141,11 +188,10 @@ static void put_items(struct ng_call *call, struct ng_writer *writer,
     for (size_t i = 0; i < NG_COUNT(lists); i++) {
         for (size_t at = 0; at < lists[i]->count && shown < HISTORY_UNDO_ITEMS; at++) {
             struct ng_str item = lists[i]->items[at];
-            if (item.len + UNDO_END_MAX > call->host->answer_room(call)) {
-                return;
+            if (item.len + UNDO_END_MAX <= call->host->answer_room(call)) {
+                json_raw(writer, item);
+                shown++;
             }
-            json_raw(writer, item);
-            shown++;
         }
     }
 }

@@ -97,6 +97,9 @@ int entry_take_content(void *self, struct ng_call *call, const struct ng_content
         .change_by = entry_agent(call),
         .did = ng_str_of("changes taken back"),
     };
+    if (entry_is_purged(present)) { /* since its content was read */
+        return entry_not_found(call, &content->key, present);
+    }
     entry_draft_load(call, &draft, entry_exists(present) ? present->body : content->last);
     if (content->gone) {
         return content_delete(self, call, &draft, next);

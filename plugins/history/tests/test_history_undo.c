@@ -361,6 +361,61 @@ static struct answer with_key(enum ng_role role, const char *agent, const char *
     return harness_run(call, "history_undo", arguments);
 }
 
+/* What selects nothing by name would select everything. */
+static void test_empty_names(void **state)
+{
+    static const char *const wrong[] = {
+        "{\"run\":[]}",
+        "{\"run\":\"\"}",
+        "{\"run\":[\"r\",\"\"]}",
+        "{\"agent\":[],\"since\":\"#0\"}",
+        "{\"agent\":\"\",\"since\":\"#0\"}",
+        "{\"run\":\"r\",\"agent\":[]}",
+        "{\"changes\":[]}",
+        "{\"changes\":[0]}",
+    };
+    (void)state;
+    put(&(struct put){.text = "1\n", .agent = "ada", .run = "r"});
+    for (size_t i = 0; i < NG_COUNT(wrong); i++) {
+        struct answer answer = harness_call(&harness, "history_undo", wrong[i]);
+        assert_string_equal(answer.code, "INVALID_INPUT");
+        answer_free(&answer);
+    }
+    const char *told = undo("{\"run\":[\"r\",\"r\",\"undo-x\",\"undo-x\"],\"dry_run\":false}");
+    assert_int_equal(int_at(told, "undone"), 1);
+}
+
+static const char *unfinished(void)
+{
+    struct answer answer = go("history_log", "{\"limit\":1}");
+    const char *list = at(answer.text, "unfinished");
+    answer_free(&answer);
+    return list;
+}
+
+/* The record of an undo that was cut off ends with an undo of all of it, by whom it belongs to
+ * or an admin. */
+static void test_undo_of_an_unfinished_one(void **state)
+{
+    const struct put record = {.collection = "history_undos",
+                               .id = "undo-aaaaaaaaaaaa",
+                               .json = "{\"agent\":\"eve\"}"};
+    (void)state;
+    put(&record);
+    put(&(struct put){.text = "1\n", .agent = "ada"});
+    put(&(struct put){.text = "2\n", .agent = "ada", .run = "undo-aaaaaaaaaaaa"});
+    struct answer answer = with_key(NG_ROLE_WRITER, "ada", "shared",
+                                    "{\"run\":\"undo-aaaaaaaaaaaa\",\"dry_run\":false}");
+    assert_int_equal(int_at(answer.text, "undone"), 1);
+    answer_free(&answer);
+    assert_string_equal(unfinished(), "[\"undo-aaaaaaaaaaaa\"]");
+    (void)undo(
+        "{\"run\":\"undo-aaaaaaaaaaaa\",\"collection\":\"notebooks\",\"dry_run\":false}");
+    assert_string_equal(unfinished(), "[\"undo-aaaaaaaaaaaa\"]");
+    (void)undo("{\"run\":\"undo-aaaaaaaaaaaa\",\"dry_run\":false}");
+    assert_string_equal(unfinished(), "[]");
+}
+
 static void test_rights(void **state)
 {
     (void)state;
@@ -428,6 +483,8 @@ int main(void)
         WITH(test_members),
         cmocka_unit_test(test_random),
         WITH(test_selection),
+        WITH(test_empty_names),
+        WITH(test_undo_of_an_unfinished_one),
         WITH(test_rights),
         WITH(test_restore),
         WITH_LINKED(test_out_of_memory),
