@@ -346,7 +346,7 @@ static int take_work(struct undo *undo)
     undo->change_count = work->change_count;
     undo->parent_run = call->caller.run_id;
     if (undo->what.spaces.count == 0 && !call->caller.all_spaces) {
-        /* Frozen, too: who continues it may see others. */
+        /* Frozen, too: a caller that continues it may see others. */
         undo->what.spaces = (struct ng_names){call->caller.spaces, call->caller.space_count};
     }
     uint64_t newest =
