@@ -173,7 +173,7 @@ def test_what_was_previewed_is_what_is_done(served, words):
 
 
 def cut_off(store):
-    """Kills the gateway once its undo has a record, which goes with its last commit. The unfinished undos."""
+    """Kills the gateway once its undo has a record, which goes with its last commit. What --list says then."""
     gateway = Served(store.data, (f"plugins={PLUGINS}",))
     for number in range(CUT_DOCUMENTS):
         gateway.call("notebook", {"mode": "create", "name": f"note {number}", "newStr": "text\n"},
@@ -188,14 +188,16 @@ def cut_off(store):
         running.communicate(timeout=SECONDS)
     gateway.process.wait()
     gateway.client.close()
-    return store.run("undo", "--list").stdout.splitlines()
+    return store.run("undo", "--list")
 
 
 def test_the_rest_of_one_that_was_cut_off(tmp_path):
     store = Store(tmp_path / "data")
     assert store.ok("undo", "--list") == "" and store.objects("undo", "--list") == [{"unfinished": []}]
-    unfinished = cut_off(store)
+    listed = cut_off(store)
+    unfinished = listed.stdout.splitlines()
     assert len(unfinished) == 1 and re.fullmatch(RUN, unfinished[0])
+    assert f"was cut off; `notegate undo --continue {unfinished[0]}` does the rest" in listed.stderr
     assert json.loads(store.run("undo", "--list", "--json").stdout) == {"unfinished": unfinished}
     preview = json.loads(store.run("undo", "--continue", unfinished[0], "--dry-run", "--json").stdout)
     assert preview["total"] == preview["undone"] > 0
