@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* between.c - the splice between two contents, and the put of an imported revision. */
+/* between.c - the put of an imported revision. */
 #include "bytes.h"
-#include "core/base/minmax.h"
-
-void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret)
-{
-    size_t most = size_min(before.len, after.len);
-    size_t head = 0;
-    while (head + 8 <= most && memcmp(before.data + head, after.data + head, 8) == 0) {
-        head += 8;
-    }
-    while (head < most && before.data[head] == after.data[head]) {
-        head++;
-    }
-    size_t tail = 0;
-    while (tail < most - head &&
-           before.data[before.len - tail - 1] == after.data[after.len - tail - 1]) {
-        tail++;
-    }
-    ret->at = head;
-    ret->removed = before.len - head - tail;
-    ret->inserted =
-        str_of(after.data != NULL ? after.data + head : "", after.len - head - tail);
-}
+#include "core/base/merge/splice.h"
 
 void put_of_record(const struct ng_record *record, struct ng_str json_before,
                    struct ng_str text_before, struct ng_put *ret)
@@ -47,6 +26,6 @@ void put_of_record(const struct ng_record *record, struct ng_str json_before,
         .action = doc->action,
         .origin = doc->origin,
     };
-    splice_between(json_before, doc->json, &ret->json_splice);
-    splice_between(text_before, doc->text, &ret->text_splice);
+    ret->json_splice = splice_between(json_before, doc->json);
+    ret->text_splice = splice_between(text_before, doc->text);
 }

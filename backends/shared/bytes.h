@@ -57,9 +57,6 @@ static inline void bytes_done(struct bytes *bytes)
     *bytes = (struct bytes){0};
 }
 
-/* The splice from `before` to `after`: all between their common beginning and end. `inserted`
- * points into `after`. */
-void splice_between(struct ng_str before, struct ng_str after, struct ng_splice *ret);
 /* The put that stores an imported revision, of the contents before it. */
 void put_of_record(const struct ng_record *record, struct ng_str json_before,
                    struct ng_str text_before, struct ng_put *ret);

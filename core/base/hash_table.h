@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-#include "notegate/abi.h"
+#include "notegate/documents.h"
+#include "str.h"
 
 /* In each item; HASH_ITEM(link, struct item, member) is the item again. */
 struct hash_link {
@@ -26,6 +27,18 @@ struct hash_table {
 
 /* Is it the item with this key? Called for links of an equal hash only. */
 typedef bool hash_table_is_fn(const struct hash_link *link, const void *key);
+
+/* For tables of documents; ids are texts of callers, so the hash is str_hash(). */
+static inline uint64_t doc_key_hash(const struct ng_key *key)
+{
+    return str_hash(key->id) ^ (str_hash(key->space) * 31) ^ (str_hash(key->collection) * 131);
+}
+
+static inline bool doc_key_equal(const struct ng_key *a, const struct ng_key *b)
+{
+    return str_equal(a->id, b->id) && str_equal(a->space, b->space) &&
+           str_equal(a->collection, b->collection);
+}
 
 /* Frees the buckets; the items are the caller's. {0} is an empty table. */
 void hash_table_done(struct hash_table *table);

@@ -2,13 +2,11 @@
 /* files_history.c - undo history: for each recent change of a file the splice that reverts it,
  * in one document per file (members as JSON, removed text beside it). */
 #include "core/base/clock.h"
-#include "core/base/minmax.h"
+#include "core/base/merge/splice.h"
 #include "core/base/str.h"
 #include "core/base/text/hex.h"
 #include "core/base/utf8.h"
 #include "files_state.h"
-
-#define UNDO_BLOCK 1024 /* bytes compared at once */
 
 static struct ng_str to_hex(struct arena *arena, struct ng_str data)
 {
@@ -20,43 +18,12 @@ static struct ng_str to_hex(struct arena *arena, struct ng_str data)
     return str_make(hex, data.len * 2);
 }
 
-/* The number of equal bytes at the beginning. */
-static size_t common_head(const char *a, const char *b, size_t most)
-{
-    size_t len = 0;
-    while (most - len >= UNDO_BLOCK && memcmp(a + len, b + len, UNDO_BLOCK) == 0) {
-        len += UNDO_BLOCK;
-    }
-    while (len < most && a[len] == b[len]) {
-        len++;
-    }
-    return len;
-}
-
-/* The same before the ends `a` and `b`. */
-static size_t common_tail(const char *a, const char *b, size_t most)
-{
-    size_t len = 0;
-    while (most - len >= UNDO_BLOCK &&
-           memcmp(a - len - UNDO_BLOCK, b - len - UNDO_BLOCK, UNDO_BLOCK) == 0) {
-        len += UNDO_BLOCK;
-    }
-    while (len < most && a[-1 - (ptrdiff_t)len] == b[-1 - (ptrdiff_t)len]) {
-        len++;
-    }
-    return len;
-}
-
 int files_undo_make(struct call *call, struct ng_str before, struct ng_str after,
                     struct file_undo *ret)
 {
-    size_t least = size_min(before.len, after.len);
-    size_t head = 0;
-    size_t tail = 0;
-    if (least > 0) {
-        head = common_head(before.data, after.data, least);
-        tail = common_tail(before.data + before.len, after.data + after.len, least - head);
-    }
+    const struct ng_splice back = splice_between(after, before);
+    size_t head = (size_t)back.at;
+    size_t tail = before.len - head - back.inserted.len;
     /* Cut between characters: the kept text of a UTF-8 file is UTF-8. */
     while (head > 0 && head < before.len && !utf8_is_start(before.data[head])) {
         head--;

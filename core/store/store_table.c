@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "core/base/hash_table.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "store_types.h"
@@ -33,11 +34,6 @@ void table_done(struct store_table *table)
         }
     }
     lock_done(&table->lock);
-}
-
-static uint64_t key_hash(const struct ng_key *key)
-{
-    return str_hash(key->id) ^ (str_hash(key->space) * 31) ^ (str_hash(key->collection) * 131);
 }
 
 static bool cached_doc_is(const struct cached_doc *cached, const struct ng_key *key)
@@ -132,7 +128,7 @@ static struct cached_doc *cached_doc_new(const struct ng_key *key, uint64_t hash
 
 struct cached_doc *table_use(struct store_table *table, const struct ng_key *key)
 {
-    uint64_t hash = key_hash(key);
+    uint64_t hash = doc_key_hash(key);
     lock_take(&table->lock);
     struct cached_doc *cached = table_find(table, key, hash);
     if (cached == NULL) {
@@ -171,7 +167,7 @@ void table_leave(struct store_table *table, struct cached_doc *cached)
 struct version *table_committed(struct store_table *table, const struct ng_key *key)
 {
     struct version *version = NULL;
-    uint64_t hash = key_hash(key);
+    uint64_t hash = doc_key_hash(key);
     lock_take(&table->lock);
     struct cached_doc *cached = table_find(table, key, hash);
     if (cached != NULL && cached->committed != NULL) {

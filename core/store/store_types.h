@@ -184,9 +184,6 @@ static inline bool draft_touched(const struct ng_draft *draft)
     return draft->json != NULL || draft->text != NULL || draft->deleted;
 }
 
-/* The splice that turns `from` into `to`, without their common head and tail. */
-struct ng_splice splice_between(struct ng_str from, struct ng_str to);
-
 #define STORE_WATCHERS_MAX 16
 /* Threads that run change functions again (shared stores only). */
 #define STORE_RETRY_THREADS 4

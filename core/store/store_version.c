@@ -2,7 +2,6 @@
 /* store_version.c - blobs, versions and drafts: documents as the store holds them in memory. */
 #include <stdlib.h>
 
-#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "store_types.h"
 
@@ -188,32 +187,6 @@ struct version *version_of_nothing(const struct ng_key *key)
 }
 
 /* ---- drafts ---- */
-
-struct ng_splice splice_between(struct ng_str from, struct ng_str to)
-{
-    size_t least = size_min(from.len, to.len);
-    size_t head = 0;
-    while (head + sizeof(uint64_t) <= least &&
-           memcmp(from.data + head, to.data + head, sizeof(uint64_t)) == 0) {
-        head += sizeof(uint64_t);
-    }
-    while (head < least && from.data[head] == to.data[head]) {
-        head++;
-    }
-    size_t tail = 0;
-    while (tail + sizeof(uint64_t) <= least - head &&
-           memcmp(from.data + from.len - tail - sizeof(uint64_t),
-                  to.data + to.len - tail - sizeof(uint64_t), sizeof(uint64_t)) == 0) {
-        tail += sizeof(uint64_t);
-    }
-    while (tail < least - head &&
-           from.data[from.len - tail - 1] == to.data[to.len - tail - 1]) {
-        tail++;
-    }
-    struct ng_splice splice = {head, from.len - head - tail,
-                               str_make(to.data + head, to.len - head - tail)};
-    return splice;
-}
 
 static int draft_no_memory(struct ng_draft *draft)
 {

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/merge/line_counts.h"
+#include "core/base/merge/splice.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/plugin.h"

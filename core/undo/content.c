@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/merge/line_counts.h"
-#include "core/base/minmax.h"
+#include "core/base/merge/splice.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/call/plugin.h"
@@ -118,24 +118,8 @@ bool content_equal(const struct content *a, const struct content *b)
 void content_lines(struct ng_str old, struct ng_str next, uint64_t *ret_added,
                    uint64_t *ret_removed)
 {
-    size_t least = size_min(old.len, next.len);
-    size_t head = 0;
-    size_t tail = 0;
-    while (head < least && old.data[head] == next.data[head]) {
-        head++;
-    }
-    while (tail < least - head &&
-           old.data[old.len - 1 - tail] == next.data[next.len - 1 - tail]) {
-        tail++;
-    }
-    const struct ng_splice splice = {
-        .at = head,
-        .removed = old.len - head - tail,
-        .inserted = {next.len > 0 ? next.data + head : "", next.len - head - tail}};
-    if (line_counts(old, &splice, ret_added, ret_removed) != NG_OK) {
-        *ret_added = 0;
-        *ret_removed = 0;
-    }
+    const struct ng_splice splice = splice_between(old, next);
+    (void)line_counts(old, &splice, ret_added, ret_removed); /* it fits */
 }
 
 /* ---- the plugin ---- */

@@ -2,32 +2,19 @@
 /* undo_select.c - the documents whose changes an undo takes back. */
 #include <stdlib.h>
 
-#include "core/base/hash.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/history/trail.h"
 #include "core/store/store.h"
 #include "undo.h"
 
-static uint64_t key_hash(const struct ng_key *key)
-{
-    return hash_fnv_u64(hash_fnv_u64(str_hash(key->id), str_hash(key->space)),
-                        str_hash(key->collection));
-}
-
-static bool key_equal(const struct ng_key *a, const struct ng_key *b)
-{
-    return str_equal(a->id, b->id) && str_equal(a->space, b->space) &&
-           str_equal(a->collection, b->collection);
-}
-
 static bool is_doc(const struct hash_link *link, const void *key)
 {
-    return key_equal(&HASH_ITEM(link, struct undo_doc, link)->key, key);
+    return doc_key_equal(&HASH_ITEM(link, struct undo_doc, link)->key, key);
 }
 
-/* Documents that keep revisions are taken back; files cannot be yet, and are told. Others are
- * no documents that people write. */
+/* Selects documents that keep revisions, and files, which become conflicts: an undo of them
+ * does not exist yet. Other documents are not written by people. */
 static bool select_counts(struct undo *undo, const struct ng_event *event,
                           const struct ng_collection **ret)
 {
@@ -52,7 +39,7 @@ static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
                                arena_copy(arena, key->space), arena_copy(arena, key->id)};
     if (doc->key.id.data == NULL || doc->key.space.data == NULL ||
         doc->key.collection.data == NULL ||
-        hash_table_add(table, &doc->link, key_hash(key)) != NG_OK) {
+        hash_table_add(table, &doc->link, doc_key_hash(key)) != NG_OK) {
         return NULL;
     }
     return doc;
@@ -110,7 +97,7 @@ static int select_take(void *user, const struct ng_event *event)
     if (!select_counts(undo, event, &collection)) {
         return 0;
     }
-    uint64_t hash = key_hash(&event->key);
+    uint64_t hash = doc_key_hash(&event->key);
     if (hash_table_find(&undo->done, hash, is_doc, &event->key) != NULL) {
         return 0;
     }
@@ -140,7 +127,7 @@ static int done_take(void *user, const struct ng_event *event)
 {
     struct selecting *selecting = user;
     struct undo *undo = selecting->undo;
-    uint64_t hash = key_hash(&event->key);
+    uint64_t hash = doc_key_hash(&event->key);
     if (hash_table_find(&undo->done, hash, is_doc, &event->key) == NULL &&
         doc_new(undo, &undo->done, &event->key) == NULL) {
         selecting->rc = call_no_memory(undo->call);

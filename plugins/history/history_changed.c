@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/hash.h"
 #include "core/base/hash_table.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -13,53 +12,9 @@
 /* Documents of one selection. */
 #define CHANGED_MAX ((size_t)100000)
 
-/* ---- the range of the runs ---- */
-
-struct changed_range {
-    uint64_t first, last;
-};
-
-static int changed_take_run(void *user, const struct ng_run *row)
-{
-    struct changed_range *range = user;
-    range->first = u64_min(range->first, row->first_seq);
-    range->last = u64_max(range->last, row->last_seq);
-    return 0;
-}
-
-/* The changes of a run lie close together: where a backend counts runs, only that range is
- * walked. */
-static int changed_narrow(struct ng_call *call, struct ng_trail *trail)
-{
-    struct changed_range range = {.first = UINT64_MAX};
-    if (trail->runs.count == 0) {
-        return NG_OK;
-    }
-    int rc = call->host->runs(call, trail, changed_take_run, &range);
-    if (rc == NG_OK && range.last == 0) {
-        trail->until = trail->since; /* no change is selected */
-    } else if (rc == NG_OK) {
-        trail->since = u64_max(trail->since, range.first - u64_min(range.first, 1));
-        trail->until = u64_min(trail->until, range.last);
-    }
-    return rc;
-}
-
-/* ---- the documents ---- */
-
-static uint64_t changed_hash(const struct ng_key *key)
-{
-    uint64_t hash = hash_fnv_byte(hash_fnv(HASH_FNV_BASIS, key->collection), 0);
-    hash = hash_fnv_byte(hash_fnv(hash, key->space), 0);
-    return hash_fnv(hash, key->id);
-}
-
 static bool changed_is(const struct hash_link *link, const void *user)
 {
-    const struct ng_key *key = user;
-    const struct ng_key *own = &HASH_ITEM(link, struct history_document, link)->key;
-    return str_equal(own->id, key->id) && str_equal(own->space, key->space) &&
-           str_equal(own->collection, key->collection);
+    return doc_key_equal(&HASH_ITEM(link, struct history_document, link)->key, user);
 }
 
 static struct history_document *changed_make(const struct ng_key *key)
@@ -80,7 +35,7 @@ static struct history_document *changed_make(const struct ng_key *key)
 static struct history_document *changed_find(struct history_changed *changed,
                                              const struct ng_key *key)
 {
-    uint64_t hash = changed_hash(key);
+    uint64_t hash = doc_key_hash(key);
     struct hash_link *link = hash_table_find(&changed->table, hash, changed_is, key);
     if (link != NULL) {
         return HASH_ITEM(link, struct history_document, link);
@@ -129,8 +84,8 @@ int history_changed(struct ng_call *call, const struct ng_trail *selected,
 {
     struct ng_trail trail = *selected;
     *ret = (struct history_changed){.call = call};
-    int rc = changed_narrow(call, &trail);
-    bool more = rc == NG_OK && trail.until > trail.since;
+    int rc = NG_OK;
+    bool more = true;
     while (rc == NG_OK && more) {
         uint64_t next = 0;
         rc = call->host->trail(call, &trail, changed_take, ret, &next);

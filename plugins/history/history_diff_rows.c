@@ -16,7 +16,7 @@
 #define ROW_MAX ((size_t)320)
 #define ROWS_END_MAX ((size_t)150)
 
-/* What came of the comparison of a document. */
+/* The result of the comparison of a document. */
 enum row_result { ROW_COMPARED, ROW_NOT_KEPT, ROW_NOT_TEXT, ROW_TOO_LARGE };
 
 /* A revision of the document. */

@@ -7,7 +7,7 @@
 
 /* Bytes of the answer behind the items. */
 #define UNDO_END_MAX ((size_t)200)
-/* Bytes of a conflict that is told whole; places of a longer one. */
+/* Largest conflict that an item has whole, in bytes; places of a larger one. */
 #define UNDO_CONFLICT_MAX ((size_t)8 * 1024)
 #define UNDO_PLACES_SHOWN 3
 /* Revisions that an item lists. */
@@ -55,7 +55,7 @@ static int undo_numbers(struct ng_call *call, struct ng_undo_work *work)
     return NG_OK;
 }
 
-/* No empty list and no empty text, which would select everything, or what has no run. */
+/* False for an empty list or text: it selects all changes, or the changes without a run. */
 static bool undo_names(const struct ng_names *names)
 {
     bool named = names->count > 0;
@@ -65,7 +65,8 @@ static bool undo_names(const struct ng_names *names)
     return named;
 }
 
-/* All changes of all agents, or of one since ever, are taken back by nobody in earnest. */
+/* Refuses a selection of all changes, or of all changes of an agent: a mistake of the caller.
+ */
 static int undo_check(struct ng_call *call, const struct ng_trail *what)
 {
     bool runs = undo_names(&what->runs);
@@ -110,7 +111,7 @@ static const char *result_name(enum ng_undo_result result)
     return names[result];
 }
 
-/* Of many places the first ones: other documents are to be told, too. */
+/* A large conflict is cut to its first places, so that the answer has room for other items. */
 static void put_conflict(struct ng_call *call, struct ng_writer *writer, struct ng_str conflict)
 {
     const struct ng_host *host = call->host;

@@ -174,7 +174,7 @@ static void test_many_origins(void **state)
     expect_clean(f);
 }
 
-/* What runs() gave for one run, and how it should be. */
+/* The rows of one run: as runs() gave them, and the expected ones. */
 struct run_sum {
     const char *name;
     uint64_t changes, first_seq, last_seq;

@@ -12,6 +12,7 @@
 
 #include "../../backends/mongo/document/document.h"
 #include "../../backends/shared/words.h"
+#include "core/base/merge/splice.h"
 #include "core/base/text/rfc3339.h"
 
 /* The JSON that is read back; *ret_whole: every member could be held. */
@@ -255,10 +256,9 @@ static void test_splices(void **state)
 {
     (void)state;
     struct bytes bytes = {0};
-    struct ng_splice splice;
     static const char *const steps[] = {"", "abc", "abXc", "abXc", "c", "", "xx"};
     for (size_t i = 1; i < NG_COUNT(steps); i++) {
-        splice_between(ng_str_of(steps[i - 1]), ng_str_of(steps[i]), &splice);
+        struct ng_splice splice = splice_between(ng_str_of(steps[i - 1]), ng_str_of(steps[i]));
         assert_int_equal(bytes_splice(&bytes, splice.at, splice.removed, splice.inserted),
                          NG_OK);
         assert_true(str_equal(bytes_str(&bytes), ng_str_of(steps[i])));

@@ -110,21 +110,6 @@ static void list_clear(struct receipt_list *list)
 
 /* ---- keys ---- */
 
-static uint64_t key_hash(const struct ng_key *key)
-{
-    uint64_t hash = hash_fnv(HASH_FNV_BASIS, key->collection);
-    hash = hash_fnv_byte(hash, 0xff);
-    hash = hash_fnv(hash, key->space);
-    hash = hash_fnv_byte(hash, 0xff);
-    return hash_fnv(hash, key->id);
-}
-
-static bool key_same(const struct ng_key *a, const struct ng_key *b)
-{
-    return str_equal(a->id, b->id) && str_equal(a->collection, b->collection) &&
-           str_equal(a->space, b->space);
-}
-
 /* ---- the table of those that count; with the lock held ---- */
 
 /* A receipt counts the reads of one agent, of one version of an entry. */
@@ -144,7 +129,7 @@ static bool counts(const struct hash_link *link, const void *key)
     const struct receipt *receipt = HASH_ITEM(link, const struct receipt, link);
     const struct receipt_key *wanted = key;
     return receipt->version == wanted->version && str_equal(receipt->agent, wanted->agent) &&
-           key_same(&receipt->key, wanted->entry);
+           doc_key_equal(&receipt->key, wanted->entry);
 }
 
 /* Without memory it counts nothing. */
@@ -224,7 +209,7 @@ static struct receipt *receipt_new(struct read_receipts *receipts, struct ng_cal
     receipt->key.space = receipt_copy(&at, from->key.space);
     receipt->key.id = receipt_copy(&at, from->key.id);
     receipt->data = receipt_copy(&at, data);
-    receipt->hash = key_hash(&from->key);
+    receipt->hash = doc_key_hash(&from->key);
     receipt->version = from->version;
     receipt->count = 1;
     (void)snprintf(receipt->slot, sizeof(receipt->slot), "%.*s/%u", (int)agent.len, agent.data,
@@ -301,14 +286,15 @@ static bool receipt_is_late(const struct read_receipts *receipts, const struct r
  * those of deleted entries. */
 static struct receipt *receipts_take(struct read_receipts *receipts, const struct ng_key *key)
 {
-    uint64_t hash = key == NULL ? 0 : key_hash(key);
+    uint64_t hash = key == NULL ? 0 : doc_key_hash(key);
     struct receipt_list taken;
     struct receipt *receipt = receipts->queued.first;
     list_clear(&receipts->queued);
     list_clear(&taken);
     while (receipt != NULL) {
         struct receipt *next = receipt->next;
-        bool stays = key != NULL && (receipt->hash != hash || !key_same(&receipt->key, key));
+        bool stays =
+            key != NULL && (receipt->hash != hash || !doc_key_equal(&receipt->key, key));
         if (stays) {
             list_add(&receipts->queued, receipt);
             receipt = next;
@@ -403,7 +389,7 @@ static bool receipts_count(struct read_receipts *receipts, const struct ng_call 
                            const struct read_receipt *from)
 {
     const struct receipt_key wanted = {call->caller->agent, &from->key, from->version};
-    uint64_t hash = counts_hash(key_hash(&from->key), from->version);
+    uint64_t hash = counts_hash(doc_key_hash(&from->key), from->version);
     lock_take(&receipts->lock);
     struct hash_link *link = hash_table_find(&receipts->counting, hash, counts, &wanted);
     if (link != NULL) {
@@ -449,7 +435,7 @@ int read_receipts_add(struct read_receipts *receipts, struct ng_call *call,
 /* With the lock held. */
 static bool receipts_know(const struct read_receipts *receipts, const struct ng_key *key)
 {
-    uint64_t hash = key_hash(key);
+    uint64_t hash = doc_key_hash(key);
     const struct receipt *receipt = receipts->queued.first;
     while (receipt != NULL && receipt->hash != hash) {
         receipt = receipt->next;
@@ -495,7 +481,7 @@ void read_receipts_deleted(struct read_receipts *receipts, const struct ng_key *
 {
     lock_take(&receipts->lock);
     receipts->deleted[receipts->next_deleted] =
-        (struct receipt_deletion){key_hash(key), version};
+        (struct receipt_deletion){doc_key_hash(key), version};
     receipts->next_deleted = (receipts->next_deleted + 1) % RECEIPTS_DELETED_MAX;
     lock_release(&receipts->lock);
 }

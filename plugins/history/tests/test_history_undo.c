@@ -361,7 +361,7 @@ static struct answer with_key(enum ng_role role, const char *agent, const char *
     return harness_run(call, "history_undo", arguments);
 }
 
-/* What selects nothing by name would select everything. */
+/* A filter without names selects all changes, so it is refused. */
 static void test_empty_names(void **state)
 {
     static const char *const wrong[] = {
