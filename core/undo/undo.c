@@ -395,7 +395,8 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     undo->result.size = ret->size;
     undo->result.upto = undo->what.until;
     undo->result.agents = (struct ng_names){undo->agents, undo->agent_count};
-    if (undo->result.undone > 0 && !work->dry_run) {
+    bool begun = undo->result.undone > 0 || work->again.data != NULL;
+    if (begun && !work->dry_run) {
         undo->result.run = arena_copy(&call->arena, ng_str_of(undo->run));
     }
     ng_fill(ret, &undo->result);

@@ -434,7 +434,7 @@ struct ng_undo_work {
 /* The outcome. Texts are in call memory. Read by its size. */
 struct ng_undo_done {
     size_t size;
-    struct ng_str run;      /* "undo-..."; {NULL, 0}: nothing was changed */
+    struct ng_str run;      /* "undo-..."; {NULL, 0}: none has begun */
     uint64_t upto;          /* no change behind this number was looked at */
     struct ng_names agents; /* whose changes they are */
     uint64_t total, undone, unchanged, conflicts; /* documents */

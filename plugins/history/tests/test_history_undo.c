@@ -416,6 +416,19 @@ static void test_undo_of_an_unfinished_one(void **state)
     assert_string_equal(unfinished(), "[]");
 }
 
+/* A kill between the last document and the end of the record leaves nothing to do. */
+static void test_continue_without_a_rest(void **state)
+{
+    (void)state;
+    put(&(struct put){.collection = "history_undos",
+                      .id = "undo-aaaaaaaaaaaa",
+                      .json = "{\"agent\":\"eve\"}"});
+    const char *told = undo("{\"continue\":\"undo-aaaaaaaaaaaa\",\"dry_run\":false}");
+    assert_string_equal(at(told, "undo"), "undo-aaaaaaaaaaaa");
+    assert_int_equal(int_at(told, "total"), 0);
+    assert_string_equal(unfinished(), "[]");
+}
+
 static void test_rights(void **state)
 {
     (void)state;
@@ -485,6 +498,7 @@ int main(void)
         WITH(test_selection),
         WITH(test_empty_names),
         WITH(test_undo_of_an_unfinished_one),
+        WITH(test_continue_without_a_rest),
         WITH(test_rights),
         WITH(test_restore),
         WITH_LINKED(test_out_of_memory),
