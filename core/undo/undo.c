@@ -352,7 +352,11 @@ static int take_work(struct undo *undo)
     uint64_t newest =
         u64_max(store_last_seq(call->gateway->store), store_look_seq(call->gateway->store));
     undo->what.until = u64_min(undo->what.until, newest);
-    return make_run(undo);
+    int rc = make_run(undo);
+    if (rc == NG_OK && !work->dry_run) {
+        (void)undo_running_add(undo); /* no other has this run */
+    }
+    return rc;
 }
 
 static int fail_cut_off(struct undo *undo, int rc)
@@ -387,6 +391,10 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     if (rc == NG_OK && !work->dry_run) {
         rc = undo_record_end(undo);
     }
+    if (rc != NG_OK) {
+        undo_release(undo);
+    }
+    undo_running_remove(undo);
     hash_table_done(&undo->table);
     hash_table_done(&undo->done);
     if (rc != NG_OK) {
