@@ -416,6 +416,26 @@ static void test_undo_of_an_unfinished_one(void **state)
     assert_string_equal(unfinished(), "[]");
 }
 
+/* Those of others, as many as one page of the records has, hide none of the caller's. */
+static void test_unfinished_of_others(void **state)
+{
+    char id[32];
+    (void)state;
+    for (int i = 0; i < 1001; i++) {
+        (void)snprintf(id, sizeof(id), "undo-%012d", i);
+        put(&(struct put){
+            .collection = "history_undos", .id = id, .json = "{\"agent\":\"eve\"}"});
+    }
+    put(&(struct put){.collection = "history_undos",
+                      .id = "undo-aaaaaaaaaaaa",
+                      .json = "{\"agent\":\"ada\"}"});
+    put_text("1\n");
+    struct answer answer =
+        with_key(NG_ROLE_WRITER, "ada", "shared", "{\"agent\":\"ada\",\"since\":\"#0\"}");
+    assert_string_equal(at(answer.text, "unfinished"), "[\"undo-aaaaaaaaaaaa\"]");
+    answer_free(&answer);
+}
+
 /* A kill between the last document and the end of the record leaves nothing to do. */
 static void test_continue_without_a_rest(void **state)
 {
@@ -498,6 +518,7 @@ int main(void)
         WITH(test_selection),
         WITH(test_empty_names),
         WITH(test_undo_of_an_unfinished_one),
+        WITH(test_unfinished_of_others),
         WITH(test_continue_without_a_rest),
         WITH(test_rights),
         WITH(test_restore),
