@@ -436,6 +436,29 @@ static void test_unfinished_of_others(void **state)
     answer_free(&answer);
 }
 
+/* Many of them leave room for changes, and more than are listed. */
+static void test_many_unfinished(void **state)
+{
+    char id[32];
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(id, sizeof(id), "undo-%012d", i);
+        put(&(struct put){
+            .collection = "history_undos", .id = id, .json = "{\"agent\":\"eve\"}"});
+        (void)snprintf(id, sizeof(id), "n%d", i);
+        put(&(struct put){.id = id, .text = "a line of some length\n", .run = "r"});
+    }
+    struct answer answer = go("history_log", "{\"limit\":200,\"space\":\"shared\"}");
+    assert_string_equal(at(answer.text, "unfinished.0"), "undo-000000000000");
+    assert_string_equal(at(answer.text, "unfinished.100"), "none");
+    assert_string_equal(at(answer.text, "changes.0.id"), "n299");
+    assert_string_equal(at(answer.text, "has_more"), "true");
+    answer_free(&answer);
+    const char *told = undo("{\"run\":\"r\"}");
+    assert_string_equal(at(told, "unfinished.100"), "none");
+    assert_string_equal(at(told, "items.0.result"), "undone");
+}
+
 /* A kill between the last document and the end of the record leaves nothing to do. */
 static void test_continue_without_a_rest(void **state)
 {
@@ -519,6 +542,8 @@ int main(void)
         WITH(test_empty_names),
         WITH(test_undo_of_an_unfinished_one),
         WITH(test_unfinished_of_others),
+        WITH(test_many_unfinished),
+        WITH_SMALL(test_many_unfinished),
         WITH(test_continue_without_a_rest),
         WITH(test_rights),
         WITH(test_restore),
