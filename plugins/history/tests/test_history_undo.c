@@ -148,6 +148,21 @@ static void test_groups(void **state)
     assert_string_equal(at(told, "agents"), "[\"ada\"]");
 }
 
+/* A conflict of an older group: its line is that of the text that is there, and not of the text
+ * from which the newer groups are taken out. */
+static void test_line_of_an_older_group(void **state)
+{
+    (void)state;
+    write_as("bob", NULL, "1\n2\n3\n");
+    write_as("ada", "run-1", "1\n2\nthree\n");
+    write_as("bob", NULL, "1\n2\nTHREE\n");
+    write_as("ada", "run-1", "a\nb\nc\n1\n2\nTHREE\n");
+    const char *told = undo("{\"run\":\"run-1\"}");
+    assert_string_equal(at(told, "items.0.conflict.reason"), "overlap");
+    assert_string_equal(at(told, "items.0.conflict.at.0.present"), "THREE");
+    assert_int_equal(int_at(told, "items.0.conflict.at.0.line"), 6);
+}
+
 static void test_what_is_not_kept(void **state)
 {
     (void)state;
@@ -206,12 +221,28 @@ static void test_members(void **state)
     assert_string_equal(at(told, "items.0.conflict.reason"), "member");
     assert_string_equal(at(told, "items.0.conflict.at.0.present"), "title: \"His\"");
     assert_string_equal(page_member(id, "title"), "His");
+    /* The text, too. */
+    by("ada", "run-4", "notebook_update",
+       args("{'notebook_id':'%s','collection':'pages','title':'Mine','edits':[{'old_str':"
+            "'first','new_str':'1st'}]}",
+            id));
+    by("bob", "x", "notebook_update",
+       args("{'notebook_id':'%s','collection':'pages','title':'Its','edits':[{'old_str':'1st',"
+            "'new_str':'primo'}]}",
+            id));
+    told = undo("{\"run\":\"run-4\",\"dry_run\":false}");
+    assert_string_equal(at(told, "items.0.conflict.reason"), "overlap");
+    assert_string_equal(at(told, "items.0.conflict.at.0.present"), "primo");
+    assert_string_equal(at(told, "items.0.conflict.at.0.before"), "first");
+    assert_string_equal(at(told, "items.0.conflict.at.1.line"), "none");
+    assert_string_equal(at(told, "items.0.conflict.at.1.present"), "title: \"Its\"");
+    assert_string_equal(page_member(id, "content"), "# A\nprimo\n\n# B\nSECOND\n");
     /* A deleted one comes back with its creator. */
     by("ada", "run-3", "notebook_delete",
        args("{'notebook_id':'%s','collection':'pages'}", id));
     (void)undo("{\"run\":\"run-3\",\"dry_run\":false}");
     assert_string_equal(page_member(id, "metadata.created_by"), "agent:bob");
-    assert_string_equal(page_member(id, "title"), "His");
+    assert_string_equal(page_member(id, "title"), "Its");
 }
 
 /* ---- random changes of several agents ---- */
@@ -535,6 +566,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         WITH(test_groups),
+        WITH(test_line_of_an_older_group),
         WITH_SQLITE(test_what_is_not_kept),
         WITH(test_members),
         cmocka_unit_test(test_random),
