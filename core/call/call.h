@@ -158,6 +158,8 @@ enum call_answer {
 
 /* Bytes of a run's label. */
 #define CALL_RUN_MAX 64
+/* Bytes of a clause of call_set_rest(). */
+#define CALL_REST_MAX 160
 
 struct call {
     struct ng_call
@@ -252,6 +254,7 @@ struct call {
     ng_step_fn *later; /* its next step: continue_on_worker */
     void *later_user;
     atomic_bool begun;                    /* its tool or step was run, if only once */
+    atomic_bool has_rest;                 /* rest_text is complete */
     struct call *timer_prev, *timer_next; /* in a list of timers.c */
     enum call_timer timer;                /* which one */
     int64_t told_ns;                      /* when its delay was last logged; 0: never */
@@ -261,9 +264,10 @@ struct call {
     size_t bytes_counted;        /* of them, in limits.buffered */
 
     /* Not zeroed in a new call. */
-    char late_text[160];         /* the sentence of a deadline */
-    char failed_text[512];       /* sentence of failed_rc */
-    char run_text[CALL_RUN_MAX]; /* caller.run_id */
+    char late_text[400];           /* the sentence of a deadline */
+    char rest_text[CALL_REST_MAX]; /* call_set_rest() */
+    char failed_text[512];         /* sentence of failed_rc */
+    char run_text[CALL_RUN_MAX];   /* caller.run_id */
 };
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
@@ -355,6 +359,11 @@ void call_set_run(struct call *call, struct ng_str run);
 /* Takes address, door, client, method and target, ids of request and trace, run, session and
  * key of `from`. Copies. */
 void call_take_origin(struct call *call, const struct call *from);
+
+/* What another call has to do if this one ends too early: a clause for the sentence of its
+ * deadline. Once, by the thread that runs it. */
+void call_set_rest(struct call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* From any thread: the client has left or cancelled. */
 void call_cancel(struct call *call);

@@ -215,6 +215,14 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     return report(plan);
 }
 
+/* Also the answer of a deadline names it from now on. */
+static void name_rest(struct undo *undo)
+{
+    call_set_rest(undo->call,
+                  "the undo \"%s\" has begun, and `continue` with its name does the rest",
+                  undo->run);
+}
+
 static int batch_commit(struct batch *batch)
 {
     struct undo *undo = batch->undo;
@@ -225,6 +233,7 @@ static int batch_commit(struct batch *batch)
         return NG_OK;
     }
     if (!undo->recorded && undo->first->next != NULL) { /* one document needs no record */
+        name_rest(undo); /* a commit of unknown outcome may have stored the record */
         rc = undo_record_write(undo);
     }
     if (rc != NG_OK) {
@@ -339,7 +348,11 @@ static int take_work(struct undo *undo)
     const struct ng_undo_work *work = undo->work;
     struct call *call = undo->call;
     if (work->again.data != NULL) {
-        return undo_record_read(undo, work->again);
+        int read = undo_record_read(undo, work->again);
+        if (read == NG_OK && !work->dry_run) {
+            name_rest(undo);
+        }
+        return read;
     }
     undo->what = *work->what;
     undo->changes = work->changes;
@@ -362,6 +375,9 @@ static int take_work(struct undo *undo)
 static int fail_cut_off(struct undo *undo, int rc)
 {
     if (undo->recorded && !undo->work->dry_run) {
+        struct ng_str message = undo->call->staged.message;
+        (void)call_fail(undo->call, rc, "%.*s; %s", (int)message.len, message.data,
+                        undo->call->rest_text);
         undo->call->pub.host->hint(&undo->call->pub,
                                    "A part is taken back; the argument `continue`: \"%s\" does "
                                    "the rest",

@@ -23,6 +23,8 @@
 #define PATIENCE_MS 60000
 /* Of each trip to the database, so that an undo is seen while it runs. */
 #define TRIP_US 2000
+/* So that it does not end. */
+#define LONG_TRIP_US 50000
 #define DEAD_LIFE ".00000000"
 
 static const struct hub_control *hub;
@@ -49,14 +51,25 @@ static void open_one(struct harness *harness, const char *timeout)
     WAIT_FOR(cluster_has_lease(harness->gateway->cluster));
 }
 
+static int setup_with(const char *timeout)
+{
+    hub_reset();
+    for (size_t i = 0; i < GATEWAYS; i++) {
+        open_one(&gateways[i], timeout);
+    }
+    return 0;
+}
+
 static int setup(void **state)
 {
     (void)state;
-    hub_reset();
-    for (size_t i = 0; i < GATEWAYS; i++) {
-        open_one(&gateways[i], NULL);
-    }
-    return 0;
+    return setup_with(NULL);
+}
+
+static int setup_hasty(void **state)
+{
+    (void)state;
+    return setup_with("limits.call_timeout=3s");
 }
 
 static int teardown(void **state)
@@ -174,25 +187,32 @@ static void expect_runs(size_t number, const char *run, const char *where)
     }
 }
 
+/* Static where a test fails while it runs. */
 struct running {
     pthread_t thread;
-    struct harness *harness;
+    struct call *call; /* a reference */
     const char *args;
     struct answer answer;
 };
 
+static void running_make(struct running *running, size_t number, const char *args)
+{
+    *running = (struct running){.call = harness_new_call(&gateways[number]), .args = args};
+    running->call->caller.all_spaces = false; /* as harness_call() */
+    call_ref(running->call);
+}
+
 static void *running_run(void *user)
 {
     struct running *running = user;
-    running->answer = harness_call(running->harness, "history_undo", running->args);
+    running->answer = harness_run(running->call, "history_undo", running->args);
     return NULL;
 }
 
 /* Returns once the record is stored. */
 static void running_begin(struct running *running, size_t number, char run[UNDO_RUN_SIZE])
 {
-    *running = (struct running){.harness = &gateways[number],
-                                .args = "{\"run\":\"night\",\"dry_run\":false}"};
+    running_make(running, number, "{\"run\":\"night\",\"dry_run\":false}");
     assert_int_equal(pthread_create(&running->thread, NULL, running_run, running), 0);
     WAIT_FOR(has_record(run));
 }
@@ -200,13 +220,14 @@ static void running_begin(struct running *running, size_t number, char run[UNDO_
 static void running_end(struct running *running)
 {
     assert_int_equal(pthread_join(running->thread, NULL), 0);
+    call_unref(running->call);
 }
 
 /* ---- the tests ---- */
 
 static void test_one_that_runs(void **state)
 {
-    struct running running;
+    static struct running running;
     char run[UNDO_RUN_SIZE];
     struct ng_str name = cluster_name(gateways[1].gateway->cluster);
     (void)state;
@@ -231,7 +252,7 @@ static void test_one_that_runs(void **state)
 /* It fails; the gateway stays alive, and does not do it any more. */
 static void test_one_that_failed(void **state)
 {
-    struct running running;
+    static struct running running;
     char run[UNDO_RUN_SIZE];
     char left[UNDO_RUN_SIZE];
     (void)state;
@@ -256,6 +277,44 @@ static void test_one_that_failed(void **state)
     answer_free(&answer);
     assert_false(is_listed(0, run));
     assert_false(has_record(left));
+}
+
+static void expect_rest(struct running *running, const char *code, const char *run)
+{
+    running_end(running);
+    hub->delay(0);
+    assert_string_equal(running->answer.code, code);
+    if (strstr(running->answer.message, run) == NULL) {
+        fail_msg("%s: no %s", running->answer.message, run);
+    }
+    answer_free(&running->answer);
+    WAIT_FOR(is_listed(0, run)); /* its tool ends later than its call */
+}
+
+/* The caller learns which undo it has begun. */
+static void test_one_that_is_late(void **state)
+{
+    static struct running running;
+    char run[UNDO_RUN_SIZE];
+    (void)state;
+    put_documents("night");
+    hub->delay(TRIP_US);
+    running_begin(&running, 1, run);
+    hub->delay(LONG_TRIP_US);
+    expect_rest(&running, "TIMEOUT", run);
+}
+
+static void test_one_that_is_cancelled(void **state)
+{
+    static struct running running;
+    char run[UNDO_RUN_SIZE];
+    (void)state;
+    put_documents("night");
+    hub->delay(TRIP_US);
+    running_begin(&running, 1, run);
+    hub->delay(LONG_TRIP_US);
+    call_cancel(running.call);
+    expect_rest(&running, "CANCELLED", run);
 }
 
 /* Of a process that ended: by the record of an older gateway, by another start of a gateway
@@ -289,16 +348,14 @@ static void test_ones_that_nobody_does(void **state)
 static void test_taken_over_once(void **state)
 {
     static const char run[] = "undo-aaaaaaaaaaaa";
-    struct running running[GATEWAYS];
+    static struct running running[GATEWAYS];
     size_t done = 0;
     (void)state;
     put_documents("night");
     put_record(run, "{\"agent\":\"eve\",\"until\":1000000,\"runs\":[\"night\"]}");
     hub->delay(TRIP_US);
     for (size_t i = 0; i < GATEWAYS; i++) {
-        running[i] =
-            (struct running){.harness = &gateways[i],
-                             .args = "{\"continue\":\"undo-aaaaaaaaaaaa\",\"dry_run\":false}"};
+        running_make(&running[i], i, "{\"continue\":\"undo-aaaaaaaaaaaa\",\"dry_run\":false}");
         assert_int_equal(pthread_create(&running[i].thread, NULL, running_run, &running[i]), 0);
     }
     for (size_t i = 0; i < GATEWAYS; i++) {
@@ -322,6 +379,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_that_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_that_failed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_is_late, setup_hasty, teardown),
+        cmocka_unit_test_setup_teardown(test_one_that_is_cancelled, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ones_that_nobody_does, setup, teardown),
         cmocka_unit_test_setup_teardown(test_taken_over_once, setup, teardown),
     };
