@@ -487,7 +487,7 @@ void call_set_rest(struct call *call, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(call->rest_text, sizeof(call->rest_text), format, args);
     va_end(args);
-    atomic_store_explicit(&call->has_rest, true, memory_order_release);
+    call_set(call, CALL_HAS_REST);
 }
 
 int call_no_memory(struct call *call)

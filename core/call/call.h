@@ -129,12 +129,13 @@ enum call_timer { CALL_UNTIMED = 0, CALL_ON_TIME, CALL_LATE };
 
 /* Set by any thread and never cleared: call_has(), call_set(). */
 enum call_flag {
-    CALL_CANCELLED = 1,       /* the client left or cancelled, or the deadline passed */
-    CALL_CANCEL_MASKED = 2,   /* the tool finishes all the same */
-    CALL_STAYS = 4,           /* its tool continues when the client leaves */
-    CALL_TIMED = 8,           /* timers.h ends it at its deadline, and cancels it then */
-    CALL_WAITS = 16,          /* a commit or deferral was begun: NG_PENDING has an end */
-    CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
+    CALL_CANCELLED = 1,        /* the client left or cancelled, or the deadline passed */
+    CALL_CANCEL_MASKED = 2,    /* the tool finishes all the same */
+    CALL_STAYS = 4,            /* its tool continues when the client leaves */
+    CALL_TIMED = 8,            /* timers.h ends it at its deadline, and cancels it then */
+    CALL_WAITS = 16,           /* a commit or deferral was begun: NG_PENDING has an end */
+    CALL_DEFERRAL_FAILED = 32, /* a deferral has ended with a failure */
+    CALL_HAS_REST = 64         /* rest_text is complete */
 };
 
 /* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED. */
@@ -254,7 +255,6 @@ struct call {
     ng_step_fn *later; /* its next step: continue_on_worker */
     void *later_user;
     atomic_bool begun;                    /* its tool or step was run, if only once */
-    atomic_bool has_rest;                 /* rest_text is complete */
     struct call *timer_prev, *timer_next; /* in a list of timers.c */
     enum call_timer timer;                /* which one */
     int64_t told_ns;                      /* when its delay was last logged; 0: never */
@@ -360,8 +360,8 @@ void call_set_run(struct call *call, struct ng_str run);
  * key of `from`. Copies. */
 void call_take_origin(struct call *call, const struct call *from);
 
-/* What another call has to do if this one ends too early: a clause for the sentence of its
- * deadline. Once, by the thread that runs it. */
+/* A clause for the sentence of a deadline: the work that is left if the call ends there. Once,
+ * by the thread that runs it. */
 void call_set_rest(struct call *call, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -153,7 +153,7 @@ void dispatch_expire(struct call *call)
     }
     /* Not before: a tool that ends because of it would be taken for one that is done. */
     call_set(call, CALL_CANCELLED);
-    bool has_rest = atomic_load_explicit(&call->has_rest, memory_order_acquire);
+    bool has_rest = call_has(call, CALL_HAS_REST);
     (void)snprintf(
         call->late_text, sizeof(call->late_text),
         "the call took longer than limits.call_timeout allows (%lld ms)%s%s%s",

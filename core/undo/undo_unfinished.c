@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* undo_unfinished.c - undos that were begun and that no process does: which ones they are, and
- * how a process takes one over. */
+/* undo_unfinished.c - undos that were begun and that no process does any more: which ones they
+ * are, and how a process takes one over. */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
@@ -19,7 +19,7 @@
 /* For an undo that was cut off to be free for others. */
 #define RELEASE_TIMEOUT_MS 5000
 
-/* ---- who does it ---- */
+/* ---- its process ---- */
 
 /* The process of a gateway that does an undo. Old records have none. */
 static struct ng_str record_holder(const struct ng_value *record)
@@ -81,7 +81,7 @@ static int fail_runs(struct undo *undo, struct ng_str holder, struct ng_str wher
 
 /* ---- taken over and given back ---- */
 
-/* A change of who does an undo, from one process to another. */
+/* An undo goes from one process to another. */
 struct handover {
     struct ng_str from, to;
     bool lost; /* out: it was not the first one's */
@@ -309,7 +309,7 @@ static int list_find(struct record_list *list, struct ng_str name, bool *ret_run
     return rc;
 }
 
-/* Does nobody do it? One that has ended since the list was read has no record any more. */
+/* Does no process do it? One that has ended since the list was read has no record any more. */
 static int list_check(struct record_list *list, const struct record_row *row, bool *ret)
 {
     struct call *call = list->call;
