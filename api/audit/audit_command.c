@@ -53,7 +53,7 @@ static int filter_of(const struct command_line *line, struct audit_filter *ret)
         {"run", line->find.run},         {"tool", line->find.tool},
         {"id", line->find.id},           {"collection", line->find.collection},
         {"since", line->find.since},     {"until", line->find.until},
-        {"outcome", line->find.outcome},
+        {"outcome", line->find.outcome}, {"action", line->find.action},
     };
     *ret = (struct audit_filter){.since_ms = 0};
     for (size_t i = 0; i < NG_COUNT(options); i++) {

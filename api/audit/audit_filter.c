@@ -48,6 +48,10 @@ int audit_filter_set(struct audit_filter *filter, struct ng_str name, struct ng_
         filter->id = value;
         return NG_OK;
     }
+    if (str_is(name, "action")) {
+        filter->action = value;
+        return NG_OK;
+    }
     for (size_t i = 0; i < NG_COUNT(conditions); i++) {
         if (str_is(name, conditions[i].name)) {
             *(struct ng_str *)(void *)((char *)filter + conditions[i].at) = value;
@@ -72,12 +76,14 @@ static bool fits_id(struct ng_str wanted, struct ng_str id)
 
 static bool fits_docs(const struct audit_filter *filter, const struct audit_shown *shown)
 {
-    if (filter->collection.data == NULL && filter->id.data == NULL) {
+    if (filter->collection.data == NULL && filter->id.data == NULL &&
+        filter->action.data == NULL) {
         return true;
     }
     for (size_t i = 0; i < shown->doc_count; i++) {
-        if (fits_text(filter->collection, shown->docs[i].collection) &&
-            fits_id(filter->id, shown->docs[i].id)) {
+        const struct audit_doc *doc = &shown->docs[i];
+        if (fits_text(filter->collection, doc->collection) && fits_id(filter->id, doc->id) &&
+            fits_text(filter->action, doc->action)) {
             return true;
         }
     }

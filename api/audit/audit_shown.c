@@ -94,6 +94,7 @@ static void reader_docs(struct shown_reader *reader, const struct ng_value *list
         doc->id = reader_value(reader, json_get_text(one, "id"));
         doc->revision = (uint64_t)json_get_integer(one, "revision");
         doc->seq = (uint64_t)json_get_integer(one, "seq");
+        doc->action = json_get_text(one, "action");
     }
 }
 
@@ -139,6 +140,9 @@ static void json_docs(struct ng_writer *writer, const struct audit_shown *shown)
         }
         if (doc->seq > 0) {
             json_member_int(writer, "seq", (int64_t)doc->seq);
+        }
+        if (doc->action.data != NULL) {
+            json_member_string(writer, "action", doc->action);
         }
         json_end(writer);
     }

@@ -123,6 +123,8 @@ const struct option_row option_table[] = {
     {"space", 0, "NAME", OPTION_AUDIT, 0, MEMBER(space), NULL, NULL, "entries of this space"},
     {"run", 0, "ID", OPTION_AUDIT, 0, MEMBER(find.run), NULL, NULL, "entries of this run"},
     {"tool", 0, "TOOL", OPTION_AUDIT, 0, MEMBER(find.tool), NULL, NULL, "entries of this tool"},
+    {"action", 0, "ACTION", OPTION_AUDIT, 0, MEMBER(find.action), NULL, NULL,
+     "entries with a change of this kind: created, updated, deleted and such"},
     {"collection", 0, "NAME", OPTION_AUDIT, 0, MEMBER(find.collection), NULL, NULL,
      "entries with a document of this collection"},
     {"id", 0, "ID", OPTION_AUDIT, 0, MEMBER(find.id), NULL, NULL,

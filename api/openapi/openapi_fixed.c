@@ -120,6 +120,9 @@ static const char audit_parameters[] =
     "'schema':" QUERY_TEXT "}"
     ",'AuditTool':{'name':'tool','in':'query','description':'Only of this tool.',"
     "'schema':" QUERY_TEXT "}"
+    ",'AuditAction':{'name':'action','in':'query','description':'Only with a change of this "
+    "kind: created, updated, deleted and such.',"
+    "'schema':" QUERY_TEXT "}"
     ",'AuditSpace':{'name':'space','in':'query','description':'Only of this space.',"
     "'schema':" QUERY_TEXT "}"
     ",'AuditCollection':{'name':'collection','in':'query','description':'Only with a document "
@@ -294,8 +297,8 @@ static const char audit_schemas[] =
     ",'role':" TEXT ",'mode':" TEXT ",'space':" TEXT ",'remote':" TEXT ",'client':" TEXT
     ",'tool':" TEXT ",'operation':" TEXT ",'outcome':" TEXT ",'docs':{'type':'array','items':{"
     "'type':'object','properties':{'collection':" TEXT ",'id':" TEXT ",'revision':" COUNT
-    ",'seq':" COUNT "}}},'run':" TEXT ",'trace':" TEXT ",'request':" TEXT ",'ms':" COUNT
-    "}}},'has_more':{'type':'boolean'},'next':" COUNT "}},"
+    ",'seq':" COUNT ",'action':" TEXT "}}},'run':" TEXT ",'trace':" TEXT ",'request':" TEXT
+    ",'ms':" COUNT "}}},'has_more':{'type':'boolean'},'next':" COUNT "}},"
     "'RedactRequest':{'type':'object','additionalProperties':false,'required':['name'],"
     "'properties':{'name':{'type':'string','description':'A value, or its name in entries.'}}},"
     "'Redaction':{'type':'object','required':['names'],'properties':{'names':" COUNT "}}";

@@ -54,6 +54,10 @@ static void entry_doc(struct entry_writer *writer, const struct audit_doc *doc)
     if (doc->seq > 0) {
         json_member_int(&writer->json, "seq", (int64_t)doc->seq);
     }
+    if (doc->action.len > 0) {
+        json_member_string(&writer->json, "action",
+                           json_cut(doc->action, AUDIT_ENTRY_ACTION_MAX));
+    }
     json_end(&writer->json);
 }
 
@@ -112,7 +116,8 @@ size_t audit_entry_bytes(const struct audit_entry *entry)
         bytes += texts[i].len;
     }
     for (size_t i = 0; i < entry->doc_count; i++) {
-        bytes += entry->docs[i].collection.len + entry->docs[i].id.len;
+        const struct audit_doc *doc = &entry->docs[i];
+        bytes += doc->collection.len + doc->id.len + doc->action.len;
     }
     return bytes;
 }
@@ -132,6 +137,7 @@ void audit_entry_copy(const struct audit_entry *entry, void *room, struct audit_
         docs[i] = entry->docs[i];
         docs[i].collection = str_move_in(&at, docs[i].collection);
         docs[i].id = str_move_in(&at, docs[i].id);
+        docs[i].action = str_move_in(&at, docs[i].action);
     }
     ret->docs = docs;
 }

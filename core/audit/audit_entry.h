@@ -13,10 +13,12 @@
 /* Bytes that a value takes in the JSON; a longer one is cut. */
 #define AUDIT_ENTRY_VALUE_MAX ((size_t)256)
 #define AUDIT_ENTRY_COLLECTION_MAX ((size_t)64)
+#define AUDIT_ENTRY_ACTION_MAX ((size_t)32)
 
 struct audit_doc {
     struct ng_str collection, id;
     uint64_t revision, seq; /* 0: not known */
+    struct ng_str action;   /* of the change: "created", ...; or absent */
 };
 
 /* Absent texts ({NULL, 0}) are left out. */

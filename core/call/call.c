@@ -208,7 +208,7 @@ void call_cancel(struct call *call)
 }
 
 struct call_change *call_note_change(struct call *call, const struct ng_key *key,
-                                     uint64_t revision)
+                                     uint64_t revision, struct ng_str action)
 {
     call->change_count++;
     if (call->change_count > CALL_CHANGES_MAX && !gateway_keeps_audit(call->gateway)) {
@@ -221,6 +221,7 @@ struct call_change *call_note_change(struct call *call, const struct ng_key *key
     change->collection = arena_copy(&call->arena, key->collection);
     change->space = arena_copy(&call->arena, key->space);
     change->id = arena_copy(&call->arena, utf8_cut(key->id, CALL_CHANGE_ID_MAX));
+    change->action = arena_copy(&call->arena, action);
     change->revision = revision;
     change->next = call->changes;
     call->changes = change;

@@ -103,7 +103,7 @@ struct call_end {
 /* A document that the call changes, for audit.h. Memory of the call. The last two are set by
  * the commit, before it lets the call go on. */
 struct call_change {
-    struct ng_str collection, space, id;
+    struct ng_str collection, space, id, action;
     uint64_t revision;
     struct call_change *next;
     uint64_t seq; /* 0: the backend gives it later */
@@ -461,7 +461,7 @@ static inline void call_complete(struct call *call)
  * commit is queued. The thread that runs the call. Texts are copied. NULL: it is only counted.
  */
 struct call_change *call_note_change(struct call *call, const struct ng_key *key,
-                                     uint64_t revision);
+                                     uint64_t revision, struct ng_str action);
 
 /* Its plugin's share of the workers, for a task of the call; NULL: the core's own work has
  * none. plugin.h has more of its plugin. */

@@ -55,7 +55,8 @@ static struct audit_doc *changed_docs(const struct call *call, size_t *ret_count
     for (const struct call_change *at = call->changes; at != NULL && docs != NULL;
          at = at->next) {
         if (at->is_stored) {
-            docs[--count] = (struct audit_doc){at->collection, at->id, at->revision, at->seq};
+            docs[--count] =
+                (struct audit_doc){at->collection, at->id, at->revision, at->seq, at->action};
         }
     }
     return docs;
@@ -138,7 +139,7 @@ void audit_put_background(const struct call *call)
 void audit_put_recovered(struct gateway *gateway, const struct ng_event *event)
 {
     const struct audit_doc doc = {event->key.collection, event->key.id, event->revision,
-                                  event->seq};
+                                  event->seq, event->action};
     const struct audit_entry entry = {
         .time_ms = event->time_ms,
         .took_ms = -1,

@@ -383,8 +383,8 @@ static void txn_note(struct store_txn *txn)
             store_collection(txn->store, doc->change->key.collection);
         if (doc->next != NULL && collection != NULL &&
             (collection->flags & NG_COLLECTION_QUIET) == 0) {
-            doc->noted =
-                call_note_change(txn->call, &doc->change->key, doc->next->doc.revision);
+            doc->noted = call_note_change(txn->call, &doc->change->key, doc->next->doc.revision,
+                                          doc->next->doc.action);
         }
     }
     arena->failed = failed; /* an audit line that lacks it is no reason to refuse the change */

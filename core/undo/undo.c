@@ -171,7 +171,8 @@ static void note_changes(struct undo_plan *plan)
 {
     for (const struct call_change *at = plan->call->changes; at != NULL; at = at->next) {
         const struct ng_key key = {at->collection, at->space, at->id};
-        struct call_change *note = call_note_change(plan->undo->call, &key, at->revision);
+        struct call_change *note =
+            call_note_change(plan->undo->call, &key, at->revision, at->action);
         if (note != NULL) {
             note->seq = at->seq;
             note->is_stored = at->is_stored;

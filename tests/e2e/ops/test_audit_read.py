@@ -64,6 +64,11 @@ def test_list_and_its_filters(served):
     assert ids(rows(data, "list", "--json", "--run", "run-bob")) == ["b1"]
     assert ids(rows(data, "list", "--json", "--id", "a*")) == ["a2", "a1"]
     assert ids(rows(data, "list", "--json", "--id", "b1", "--collection", "notebooks", "--space", "team")) == ["b1"]
+    assert ids(rows(data, "list", "--json", "--action", "created")) == ["a2", "b1", "a1"]
+    assert rows(data, "list", "--json", "--action", "deleted") == []
+    assert ids(rows(data, "list", "--json", "--action", "created", "--id", "b*")) == ["b1"]
+    assert rows(data, "list", "--json", "--id", "b1")[0]["docs"][0]["action"] == "created"
+    assert ids(served.client.get("/v1/audit?action=created&agent=bob").json()["entries"]) == ["b1"]
     assert len(rows(data, "list", "--json", "-n", "2")) == 2
     [blocked] = rows(data, "list", "--json", "--agent", "ann", "-n", "1")
     assert blocked["mode"] == "ask" and "docs" not in blocked

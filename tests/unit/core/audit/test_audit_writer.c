@@ -116,7 +116,8 @@ static void test_an_entry(void **state)
     size_t len = 0;
     rig_make(&rig);
     open_writer(&rig, &writer);
-    const struct audit_doc doc = {ng_str_of("notebooks"), ng_str_of("plan"), 3, 77};
+    const struct audit_doc doc = {ng_str_of("notebooks"), ng_str_of("plan"), 3, 77,
+                                  ng_str_of("updated")};
     struct audit_entry entry = plain;
     entry.docs = &doc;
     entry.doc_count = 1;
@@ -139,7 +140,7 @@ static void test_an_entry(void **state)
                    "\"agent\":\"%s\",\"key\":\"k1\",\"role\":\"writer\",\"mode\":\"agent\","
                    "\"space\":\"%s\",\"remote\":\"%s\",\"tool\":\"notebook\","
                    "\"operation\":\"create\",\"outcome\":\"ok\",\"docs\":[{\"collection\":"
-                   "\"notebooks\",\"id\":\"%s\",\"revision\":3,\"seq\":77}],\"run\":\"run-7\","
+                   "\"notebooks\",\"id\":\"%s\",\"revision\":3,\"seq\":77,\"action\":\"updated\"}],\"run\":\"run-7\","
                    "\"request\":\"r1\",\"ms\":7}",
                    agent, space, remote, id);
     assert_string_equal(text, wanted);
@@ -164,7 +165,8 @@ static void test_many_documents_have_further_entries(void **state)
     open_writer(&rig, &writer);
     for (size_t i = 0; i < DOCS; i++) {
         (void)snprintf(ids[i], sizeof(ids[i]), "doc-%zu", i);
-        docs[i] = (struct audit_doc){ng_str_of("notebooks"), ng_str_of(ids[i]), i + 1, 0};
+        docs[i] =
+            (struct audit_doc){ng_str_of("notebooks"), ng_str_of(ids[i]), i + 1, 0, {NULL, 0}};
     }
     struct audit_entry entry = plain;
     entry.docs = docs;
@@ -206,7 +208,7 @@ static void test_an_entry_has_a_limit(void **state)
     names = audit_names_open(dir);
     assert_non_null(names);
     for (size_t i = 0; i < NG_COUNT(docs); i++) {
-        docs[i] = (struct audit_doc){long_text, long_text, INT64_MAX, INT64_MAX};
+        docs[i] = (struct audit_doc){long_text, long_text, INT64_MAX, INT64_MAX, long_text};
     }
     const struct audit_entry entry = {
         .time_ms = NOVEMBER,
@@ -268,7 +270,7 @@ static void test_the_queue_has_a_limit(void **state)
     (void)state;
     struct audit_rig rig;
     struct audit_writer *writer = NULL;
-    const struct audit_doc doc = {ng_str_of("notebooks"), ng_str_of("plan"), 3, 0};
+    const struct audit_doc doc = {ng_str_of("notebooks"), ng_str_of("plan"), 3, 0, {NULL, 0}};
     struct audit_entry change = plain;
     change.docs = &doc;
     change.doc_count = 1;

@@ -235,8 +235,8 @@ static void test_a_change(void **state)
                                        "\"r-1\",\"ms\":"),
                      1);
     /* In the order in which they were made, with the numbers of the store. */
-    const char *first = strstr(text, "\"revision\":1,\"seq\":1}");
-    const char *second = strstr(text, "\"revision\":1,\"seq\":2}]");
+    const char *first = strstr(text, "\"revision\":1,\"seq\":1,\"action\":\"created\"}");
+    const char *second = strstr(text, "\"revision\":1,\"seq\":2,\"action\":\"created\"}]");
     assert_true(first != NULL && second != NULL && first < second);
     free(text);
     harness_close(&harness);
@@ -279,7 +279,7 @@ static void test_background(void **state)
     assert_non_null(
         strstr(text, "\"operation\":\"background\",\"outcome\":\"ok\",\"docs\":[{"));
     assert_non_null(strstr(text, "\"agent\":\"~"));
-    assert_non_null(strstr(text, "\"revision\":1,\"seq\":1}]}"));
+    assert_non_null(strstr(text, "\"revision\":1,\"seq\":1,\"action\":\"created\"}]}"));
     free(text);
     /* One without an entry, as a kill may leave it. */
     static const char *off[] = {"plugins=", "documents=sqlite", "audit=off", NULL};
@@ -308,7 +308,7 @@ static void test_many_documents(void **state)
     assert_int_equal(audit_count(text, "\"tool\":\"t_many\""), 3);
     for (unsigned i = 1; i <= MANY; i++) {
         char wanted[64];
-        (void)snprintf(wanted, sizeof(wanted), "\"revision\":1,\"seq\":%u}", i);
+        (void)snprintf(wanted, sizeof(wanted), "\"revision\":1,\"seq\":%u,", i);
         assert_int_equal(audit_count(text, wanted), 1);
     }
     free(text);

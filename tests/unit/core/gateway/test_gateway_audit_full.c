@@ -55,7 +55,8 @@ static void test_changes_are_refused(void **state)
     }
     assert_non_null(strstr(buf_cstr(&sentence), "No space left on device"));
     expect(&harness, WRITE, "ok", ""); /* it waits */
-    const struct audit_doc doc = {ng_str_of("things"), ng_str_of("one"), 1, 1};
+    const struct audit_doc doc = {ng_str_of("things"), ng_str_of("one"), 1, 1,
+                                  ng_str_of("created")};
     const struct audit_entry entry = {.took_ms = -1, .docs = &doc, .doc_count = 1};
     while (!audit_writer_is_full(writer)) {
         audit_writer_put(writer, &entry);
