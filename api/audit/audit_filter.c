@@ -68,7 +68,7 @@ static bool fits_text(struct ng_str wanted, struct ng_str text)
 
 static bool fits_id(struct ng_str wanted, struct ng_str id)
 {
-    if (wanted.len > 0 && wanted.data[wanted.len - 1] == '*') {
+    if (wanted.data != NULL && wanted.len > 0 && wanted.data[wanted.len - 1] == '*') {
         return str_starts(id, str_make(wanted.data, wanted.len - 1));
     }
     return fits_text(wanted, id);

@@ -140,7 +140,8 @@ static void test_an_entry(void **state)
                    "\"agent\":\"%s\",\"key\":\"k1\",\"role\":\"writer\",\"mode\":\"agent\","
                    "\"space\":\"%s\",\"remote\":\"%s\",\"tool\":\"notebook\","
                    "\"operation\":\"create\",\"outcome\":\"ok\",\"docs\":[{\"collection\":"
-                   "\"notebooks\",\"id\":\"%s\",\"revision\":3,\"seq\":77,\"action\":\"updated\"}],\"run\":\"run-7\","
+                   "\"notebooks\",\"id\":\"%s\",\"revision\":3,\"seq\":77,\"action\":"
+                   "\"updated\"}],\"run\":\"run-7\","
                    "\"request\":\"r1\",\"ms\":7}",
                    agent, space, remote, id);
     assert_string_equal(text, wanted);
