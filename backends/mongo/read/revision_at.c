@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * revision_at.c - the kept revisions of a document around a point, in few requests: one for the
- * document with its outbox, one for many versions at equal distances by their names, one for
- * all versions between two of these. Numbers and times of versions grow with their revisions.
+ * document with its outbox, then each looks 100 versions up by their names, equally far from
+ * each other, and leaves a hundredth of the revisions. Numbers and times of versions grow with
+ * their revisions. Where most are thinned out, their names tell nothing: there the versions
+ * from the middle on are read.
  */
 #include "read.h"
 
 #include "core/base/minmax.h"
 
-/* Versions of one request, by name and in a row, and the distance at which they are near. */
-#define NAMED_MOST 256
+/* Versions of one request: by name, and in a row. */
+#define NAMED_MOST 100
 #define ROW_MOST 400
-#define NAMED_STEP 100
 
 /* Revision 0: none. */
 struct kept_row {
@@ -84,15 +85,14 @@ static int around_find(struct around *around, bson_t *filter, size_t most, struc
     return fault->rc;
 }
 
-/* Versions at equal distances. If half of the revisions remain, most are not kept. */
 static int around_find_named(struct around *around, struct fault *fault)
 {
     bson_t names = BSON_INITIALIZER;
     struct bytes name = {0};
     uint64_t floor = around->floor;
     uint64_t left = around->ceiling - floor - 1;
-    uint64_t count = u64_min(left / NAMED_STEP, NAMED_MOST);
-    uint64_t step = left / (count + 1);
+    uint64_t count = u64_min(left, NAMED_MOST);
+    uint64_t step = (left + 1) / (count + 1);
     int rc = NG_OK;
     for (uint64_t i = 0; i < count && rc == NG_OK; i++) {
         rc = name_version(around->collection, bytes_str(&around->name), floor + (i + 1) * step,
@@ -103,6 +103,9 @@ static int around_find_named(struct around *around, struct fault *fault)
         rc = around_find(around, bson_of("_id:{$in:A}", &names), count, fault);
     } else {
         rc = fault_refuse(fault, rc, "no memory for the versions");
+    }
+    if (left == count) {
+        around->floor = around->ceiling - 1; /* these were all */
     }
     around->is_thin = around->ceiling - around->floor > left / 2;
     bytes_done(&name);
@@ -133,9 +136,7 @@ static int around_search(struct around *around, struct ng_call *call, struct fau
     int rc = NG_OK;
     while (rc == NG_OK && around->ceiling - around->floor > 1) {
         uint64_t left = around->ceiling - around->floor - 1;
-        if (left <= ROW_MOST) {
-            rc = around_find_from(around, around->floor + 1, fault);
-        } else if (around->is_thin) {
+        if (around->is_thin && left > NAMED_MOST) {
             rc = around_find_from(around, around->floor + 1 + left / 2, fault);
         } else {
             rc = around_find_named(around, fault);
