@@ -24,6 +24,11 @@ static const struct ng_collection files_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
+        .name = NG_FILE_VERSIONS,
+        .flags = NG_COLLECTION_QUIET,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
         .name = FILES_INTENTS,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),

@@ -21,6 +21,9 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
     record->intents = files_intent_space(call);
     record->agent = call->caller.agent;
     record->tool = call->pub.tool;
+    record->run = call->caller.run_id;
+    record->key_id = call->caller.key_id;
+    record->request = call->caller.request_id;
     bool complete = record->op.data != NULL && record->intents.data != NULL;
     return complete ? NG_OK : call_no_memory(call);
 }
@@ -106,6 +109,9 @@ static int print_record(struct call *call, const struct file_record *record, str
     print_members(record, out);
     add_member(out, "agent", record->agent);
     add_member(out, "tool", record->tool);
+    add_member(out, "run", record->run);
+    add_member(out, "key", record->key_id);
+    add_member(out, "request", record->request);
     if (record->group != NULL) {
         print_group(record->group, out);
     }
@@ -194,6 +200,9 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     }
     ret->agent = json_get_text(root, "agent");
     ret->tool = json_get_text(root, "tool");
+    ret->run = json_get_text(root, "run");
+    ret->key_id = json_get_text(root, "key");
+    ret->request = json_get_text(root, "request");
     ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
     ret->undoable = ret->undoable && !ret->happened;
@@ -350,6 +359,9 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
         set_change(&changes[count++], FILES_INTENTS, record->intents, record->to, target_fn,
                    record);
     }
+    if (record->versions.found.real.len > 0) {
+        file_version_found(&record->versions.found, &changes[count++]);
+    }
     for (size_t i = 0; i < record->mark_count; i++) {
         struct file_built_on *mark = &record->marks[i];
         set_change(&changes[count++], FILES_INTENTS, mark->space, mark->real, mark_fn, mark);
@@ -375,6 +387,29 @@ bool files_record_removes(const struct file_record *record)
     return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
 }
 
+/* Members of the data of an event: the version that its transaction has added before. */
+static void add_version(struct buf *data, const struct file_version *version)
+{
+    if (version->number != 0) {
+        (void)buf_printf(data, "%s\"version\":%llu,\"added\":%llu,\"removed\":%llu",
+                         data->len > 1 ? "," : "", (unsigned long long)version->number,
+                         (unsigned long long)version->lines_added,
+                         (unsigned long long)version->lines_removed);
+    }
+}
+
+/* Ends the data of an event, an object. */
+static int draft_data(struct call *call, struct buf *data, struct ng_draft *next)
+{
+    (void)buf_add_char(data, '}');
+    int rc = data->rc == NG_OK ? NG_OK : call_no_memory(call);
+    if (rc == NG_OK) {
+        store_draft_event(next, buf_str(data));
+    }
+    buf_done(data);
+    return rc;
+}
+
 /* The file was removed. Without an earlier record of it a new document carries the event. */
 static int draft_gone(struct call *call, const struct file_record *record,
                       const struct ng_doc *present, struct ng_draft *next)
@@ -389,6 +424,20 @@ static int draft_gone(struct call *call, const struct file_record *record,
         return call_no_memory(call);
     }
     return store_draft_json(next, empty);
+}
+
+static int draft_removed(struct call *call, const struct file_record *record,
+                         const struct ng_doc *present, struct ng_draft *next)
+{
+    struct buf data;
+    int rc = draft_gone(call, record, present, next);
+    if (rc != NG_OK || record->versions.saved.number == 0) {
+        return rc;
+    }
+    buf_init(&data, FILES_JSON_MAX);
+    (void)buf_add_char(&data, '{');
+    add_version(&data, &record->versions.saved);
+    return draft_data(call, &data, next);
 }
 
 /* False for a move between spaces: an event must not reveal a path of the other space. */
@@ -417,7 +466,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
         return NG_OK; /* the event of a later file at this path exists already */
     }
     if (files_record_removes(record)) {
-        return draft_gone(self, record, present, next);
+        return draft_removed(self, record, present, next);
     }
     struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
                                       (int)record->op.len, record->op.data, record->after);
@@ -436,13 +485,10 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
         (void)buf_add_c(&data, "\"from\":");
         (void)buf_add_json(&data, record->real);
     }
-    (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? store_draft_json(next, json) : call_no_memory(self);
-    if (rc == NG_OK) {
-        store_draft_event(next, buf_str(&data));
-    }
-    buf_done(&data);
-    return rc;
+    add_version(&data, &record->versions.saved);
+    int rc = store_draft_json(next, json);
+    int data_rc = draft_data(self, &data, next);
+    return rc != NG_OK ? rc : data_rc;
 }
 
 /* The event at the source path of a move. */
@@ -454,17 +500,19 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
     if (record->completed || same_op(self, present, record->op)) {
         return NG_OK;
     }
+    int rc = draft_gone(self, record, present, next);
+    if (rc != NG_OK || (!within_space(record) && record->versions.left.number == 0)) {
+        return rc;
+    }
     struct buf data;
     buf_init(&data, FILES_JSON_MAX);
-    (void)buf_add_c(&data, "{\"to\":");
-    (void)buf_add_json(&data, record->to);
-    (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : call_no_memory(self);
-    if (rc == NG_OK && within_space(record)) {
-        store_draft_event(next, buf_str(&data));
+    (void)buf_add_char(&data, '{');
+    if (within_space(record)) {
+        (void)buf_add_c(&data, "\"to\":");
+        (void)buf_add_json(&data, record->to);
     }
-    buf_done(&data);
-    return rc;
+    add_version(&data, &record->versions.left);
+    return draft_data(self, &data, next);
 }
 
 static const char *event_action(const struct file_record *record)
@@ -498,6 +546,13 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
         now = record->to;
     }
     size_t count = 0;
+    struct file_versions *versions = &record->versions;
+    if (versions->left.real.len > 0 && !record->replaced) {
+        file_version_saved(&versions->left, &changes[count++]);
+    }
+    if (versions->saved.real.len > 0) {
+        file_version_saved(&versions->saved, &changes[count++]);
+    }
     set_change(&changes[count], events, space, now, event_fn, record);
     changes[count++].action = event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */

@@ -347,6 +347,9 @@ static int op_after_intent(struct file_op *op)
             op->call->staged = before;
         }
     }
+    if (rc == NG_OK && !answered) {
+        rc = files_op_save_versions(op);
+    }
     return rc != NG_OK || answered ? rc : op_save(op);
 }
 
@@ -368,6 +371,10 @@ int files_op_intent(struct file_op *op)
     if (rc == NG_OK) {
         rc = files_replay_built_on(op->files, op->call, &op->record);
     }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = files_op_find_versions(op);
     if (rc != NG_OK) {
         return rc;
     }

@@ -15,6 +15,7 @@
 #include "core/call/pool.h"
 #include "core/store/store.h"
 #include "files_place.h"
+#include "version/file_version.h"
 
 #define FILES_RETRIES_MAX 60     /* after saves of other programs; bounds the memory, too */
 #define FILES_LOCK_WAIT_MS 10000 /* wait for the flock of another process */
@@ -141,6 +142,7 @@ struct file_record {
     struct ng_str intents;     /* the space of its intent */
     struct ng_str agent, tool; /* of the change, for its events; absent in intents of
                                   earlier versions */
+    struct ng_str run, key_id, request; /* the same; each may be absent */
     enum file_change kind;
     struct ng_str real, space;   /* the file; the source of a move */
     struct ng_str to, to_space;  /* the destination of a move */
@@ -170,6 +172,7 @@ struct file_record {
     struct file_history *inode_history; /* read before `peek`; NULL: it is not wanted */
     struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
+    struct file_versions versions;  /* that the change adds; zeros: none */
 };
 
 /* A file of a group. */
@@ -192,12 +195,15 @@ struct file_group {
 
 /* Bytes of the splices of a group in its intent. */
 #define FILES_GROUP_BYTES_MAX FILES_UNDO_BYTES_MAX
-/* Documents of one file of a group: two events, two histories. */
-#define FILES_GROUP_DOCUMENTS 4
+/* Documents of one file of a group: two versions, two events, two histories. */
+#define FILES_GROUP_DOCUMENTS 6
+/* Bytes of contents that a moved folder takes along as versions at the new paths. */
+#define FILES_GROUP_CARRY_MAX ((size_t)64 * 1024 * 1024)
 
 /* Most documents of one transaction. An intent: history, that of the inode, intent, intent at
- * the destination of a move, marks. A completion: two events, two histories, the intent. */
-#define FILES_CHANGES_MAX (4 + FILES_MARKS_MAX)
+ * the destination of a move, version, marks. A completion: the intent, two versions, two
+ * events, two histories. */
+#define FILES_CHANGES_MAX (5 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
 bool files_record_moves(const struct file_record *record);
@@ -476,7 +482,19 @@ int files_group_recover(struct files *files, struct call *call, struct file_reco
  * to revert the group. Called at the begin of an undo. */
 int files_group_undo(struct file_op *op, const struct file_place *place, bool *ret_taken);
 
-/* ---- undo: files_undo.c, used by files_group_undo.c */
+/* ---- versions: files_versions.c */
+
+/* Plans the versions of the change in its record: before the intent what it finds, before the
+ * save what it adds. What a group finds is committed by the first. */
+int files_op_find_versions(struct file_op *op);
+int files_op_save_versions(struct file_op *op);
+/* Those that a file of a group adds. *inout_room: as in file_versions_carry(). */
+int files_group_save_versions(struct files *files, struct call *call,
+                              struct file_group_item *item, size_t *inout_room);
+/* Recovery of a change that took place: those that it adds. */
+int files_recover_versions(struct files *files, struct call *call, struct file_record *record);
+
+/* ---- undo: undo/files_undo.c, used by files_group_undo.c */
 
 /* Resolves op->undo_former as the destination. */
 int files_undo_target(struct file_op *op);

@@ -539,6 +539,8 @@ AT(ng_host, restore, 896);
 AT(ng_host, undo_changes, 904);
 AT(ng_host, unfinished, 912);
 SIZE(ng_host, 920);
+AT(ng_host, use_file, 920);
+SIZE(ng_host, 928);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);

@@ -3,7 +3,7 @@
  * changed with it their contents from before. Any of them leads to the move; if one has changed
  * since, nothing is reverted. */
 #include "core/base/str.h"
-#include "files_state.h"
+#include "core/files/files_state.h"
 
 static int history_look(struct ng_call *call, const struct ng_doc *present,
                         struct ng_draft *next, void *user)
