@@ -138,10 +138,10 @@ struct file_built_on {
 };
 
 struct file_record {
-    struct ng_str op;          /* id of this change: 16 hex digits */
-    struct ng_str intents;     /* the space of its intent */
-    struct ng_str agent, tool; /* of the change, for its events; absent in intents of
-                                  earlier versions */
+    struct ng_str op;                   /* id of this change: 16 hex digits */
+    struct ng_str intents;              /* the space of its intent */
+    struct ng_str agent, tool;          /* of the change, for its events; absent in intents of
+                                           earlier versions */
     struct ng_str run, key_id, request; /* the same; each may be absent */
     enum file_change kind;
     struct ng_str real, space;   /* the file; the source of a move */

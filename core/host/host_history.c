@@ -8,8 +8,8 @@
 #include "core/dispatch/dispatch.h"
 #include "core/dispatch/dispatch_space.h"
 #include "core/files/files.h"
-#include "core/json/json.h"
 #include "core/history/trail.h"
+#include "core/json/json.h"
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
 #include "core/undo/undo.h"
@@ -166,7 +166,8 @@ static int host_take_words(void *user, const struct ng_doc *row)
     struct arena *arena = &taken->call->arena;
     struct ng_str data = arena_copy(arena, row->event_data);
     const struct ng_value *body = NULL;
-    if (data.data != NULL && json_parse(arena, data, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK) {
+    if (data.data != NULL &&
+        json_parse(arena, data, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK) {
         taken->words = json_get_text(body, "collections");
     }
     return 1;

@@ -125,12 +125,14 @@ int history_not_a_cursor(struct ng_call *call);
 struct history_document {
     struct hash_link link;
     struct history_document *next; /* whose newest selected change is older */
-    struct ng_key key;             /* into texts */
-    uint64_t first, last;          /* revisions of these changes */
-    uint64_t last_seq;             /* the newest of these changes */
-    uint64_t changes;              /* their number */
-    uint64_t counted;              /* of them: recorded how many lines they changed */
-    uint64_t added, removed;       /* lines that these recorded */
+    struct ng_key key;             /* of its revisions; into texts */
+    struct ng_key shown;           /* as answers name it: a file by its path; into texts */
+    bool is_file;
+    uint64_t first, last;    /* revisions of these changes */
+    uint64_t last_seq;       /* the newest of these changes */
+    uint64_t changes;        /* their number */
+    uint64_t counted;        /* of them: recorded how many lines they changed */
+    uint64_t added, removed; /* lines that these recorded */
     char texts[];
 };
 
@@ -149,12 +151,12 @@ void history_changed_done(struct history_changed *changed);
 
 /* ---- history_diff.c ---- */
 
-/* The member `changed`: names of the members that people write and that differ. NULL: there is
- * no such revision. */
+/* The member `changed`: names of the members that people write and that differ. collection
+ * NULL: of a file, which has none. before, after NULL: there is no such revision. */
 void history_put_changed(struct ng_call *call, struct ng_writer *writer,
                          const struct ng_collection *collection, const struct ng_value *before,
                          const struct ng_value *after);
-/* "SPACE/COLLECTION/ID@7", in call memory; absent: out of memory. */
+/* "SPACE/COLLECTION/ID@7", of a file "PATH@7", in call memory; absent: out of memory. */
 struct ng_str history_version_name(struct ng_call *call, const struct ng_key *key,
                                    uint64_t revision);
 

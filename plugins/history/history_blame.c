@@ -193,7 +193,7 @@ static int blame_answer(struct blamed *blamed, const uint64_t *revisions, uint64
     }
     struct ng_writer *writer = call->host->reply_json(call);
     json_object(writer);
-    history_put_key(writer, &blamed->target.key);
+    history_put_key(writer, &blamed->target.shown);
     json_member_int(writer, "revision", (int64_t)blamed->version.revision);
     json_member_int(writer, "total_lines", (int64_t)total);
     json_member_bool(writer, "exact", blamed->exact);

@@ -96,8 +96,8 @@ static void draft_modified(struct call *call, const struct file_version *version
 {
     struct ng_str data = STR_NONE;
     if (version->modified_ms != 0) {
-        data = arena_printf(&call->arena, "{\"modified\":%lld}",
-                            (long long)version->modified_ms);
+        data =
+            arena_printf(&call->arena, "{\"modified\":%lld}", (long long)version->modified_ms);
         store_draft_event(next, data);
     }
 }
@@ -143,9 +143,8 @@ static int draft_removal(struct call *call, struct file_version *version,
         store_draft_delete(next);
         count_lines(version, present, ng_str_of(""));
     }
-    int rc = data.rc == NG_OK
-                 ? NG_OK
-                 : call_fail(call, NG_EINTERNAL, "out of memory for a version");
+    int rc =
+        data.rc == NG_OK ? NG_OK : call_fail(call, NG_EINTERNAL, "out of memory for a version");
     buf_done(&data);
     return rc;
 }

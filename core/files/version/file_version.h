@@ -15,16 +15,17 @@
 
 /* A version to be added, and how it was. Texts are in call memory. */
 struct file_version {
-    struct ng_str space, real; /* the file; real {NULL, 0}: no version is added */
-    struct ng_str op;          /* id of the change, which makes it once */
-    struct ng_str collection;  /* of the event of the change */
+    struct ng_str space, real;    /* the file; real {NULL, 0}: no version is added */
+    struct ng_str op;             /* id of the change, which makes it once */
+    struct ng_str collection;     /* of the event of the change */
     char hash[FILE_VERSION_HASH]; /* of the content; "": the file is gone */
     struct ng_str content;        /* {NULL, 0}: not known, or too large: then none is added */
     uint32_t mode;                /* permission bits */
     int64_t modified_ms;          /* of a found one: of the file */
-    struct ng_str other;    /* moves, copies: the path where it came from or went to; or {NULL, 0} */
+    struct ng_str
+        other; /* moves, copies: the path where it came from or went to; or {NULL, 0} */
     uint64_t other_version; /* there; 0: unknown */
-    const bool *is_done;    /* true: the change is complete, nothing is added; NULL: it is not */
+    const bool *is_done; /* true: the change is complete, nothing is added; NULL: it is not */
     /* Out. */
     uint64_t number; /* 0: none was added */
     uint64_t lines_added, lines_removed;

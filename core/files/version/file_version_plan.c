@@ -100,9 +100,10 @@ int file_versions_find(struct store *store, struct call *call,
         rc = plan_content(call, change, &content);
     }
     plan_set(change, change->before, content, &ret->found);
+    ret->found.op = STR_NONE; /* not made by the change */
     if (change->st != NULL) {
-        ret->found.modified_ms = (int64_t)change->st->st_mtim.tv_sec * 1000 +
-                                 change->st->st_mtim.tv_nsec / 1000000;
+        ret->found.modified_ms =
+            (int64_t)change->st->st_mtim.tv_sec * 1000 + change->st->st_mtim.tv_nsec / 1000000;
     }
     return rc;
 }

@@ -36,9 +36,9 @@ enum ng_file_type {
  * (words, that of the newest first); of a moved or copied file `from`, its path then, and
  * `from_version` (0: unknown). The file was removed where the document is deleted; then the
  * data of the event has `collections`, and `to` if it was moved. Of a found content it has
- * `modified`, the time of the file in ms. Quiet, so its changes are in no feed: the event of a change is in the
- * collection of the tool, and has the number of the version as the member `version` of its
- * data. */
+ * `modified`, the time of the file in ms. Quiet, so its changes are in no feed: the event of a
+ * change is in the collection of the tool, and has the number of the version as the member
+ * `version` of its data. */
 #define NG_FILE_VERSIONS "file_versions"
 /* The action of a version that was found: the author and tool are those of the change that
  * found it, not of the content. */
