@@ -2,6 +2,9 @@
 /* history_ask.c - calls a tool of the history. */
 #include "history_ask.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "api/call/tool_call.h"
 #include "api/print/print_answer.h"
 #include "core/base/str.h"
@@ -37,8 +40,25 @@ void history_ask_text(struct history_ask *ask, const char *name, struct ng_str v
     }
 }
 
+/* The gateway may have another working directory. */
+static struct ng_str ask_path(struct history_ask *ask, struct ng_str path)
+{
+    char *folder = path.data[0] != '/' ? getcwd(NULL, 0) : NULL;
+    if (folder == NULL) {
+        return path;
+    }
+    struct ng_str whole =
+        arena_printf(&ask->arena, "%s/%.*s", folder, (int)path.len, path.data);
+    free(folder);
+    return whole;
+}
+
 void history_ask_name(struct history_ask *ask, const struct history_name *name)
 {
+    if (name->path.len > 0) {
+        history_ask_text(ask, "path", ask_path(ask, name->path));
+        return;
+    }
     history_ask_text(ask, "space", name->space);
     history_ask_text(ask, "collection", name->collection);
     history_ask_text(ask, "id", name->id);
