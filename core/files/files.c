@@ -280,7 +280,7 @@ int files_set_roots(struct files *files, struct call *call, const struct ng_str 
 bool files_root_counts(struct call *call, const struct file_root *root)
 {
     return root->owner == NULL || root->owner == call_plugin(call) ||
-           !files_root_visible(call, root);
+           (call->options & CALL_ALL_FOLDERS) != 0 || !files_root_visible(call, root);
 }
 
 bool files_root_visible(struct call *call, const struct file_root *root)

@@ -112,6 +112,7 @@ static int print_record(struct call *call, const struct file_record *record, str
     add_member(out, "run", record->run);
     add_member(out, "key", record->key_id);
     add_member(out, "request", record->request);
+    add_member(out, "note", record->note);
     if (record->group != NULL) {
         print_group(record->group, out);
     }
@@ -203,6 +204,7 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     ret->run = json_get_text(root, "run");
     ret->key_id = json_get_text(root, "key");
     ret->request = json_get_text(root, "request");
+    ret->note = json_get_text(root, "note");
     ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
     ret->undoable = ret->undoable && !ret->happened;
@@ -399,8 +401,13 @@ static void add_version(struct buf *data, const struct file_version *version)
 }
 
 /* Ends the data of an event, an object. */
-static int draft_data(struct call *call, struct buf *data, struct ng_draft *next)
+static int draft_data(struct call *call, const struct file_record *record, struct buf *data,
+                      struct ng_draft *next)
 {
+    if (record->note.len > 0) {
+        (void)buf_add_c(data, data->len > 1 ? "," : "");
+        (void)buf_add_str(data, record->note);
+    }
     (void)buf_add_char(data, '}');
     int rc = data->rc == NG_OK ? NG_OK : call_no_memory(call);
     if (rc == NG_OK) {
@@ -431,13 +438,13 @@ static int draft_removed(struct call *call, const struct file_record *record,
 {
     struct buf data;
     int rc = draft_gone(call, record, present, next);
-    if (rc != NG_OK || record->versions.saved.number == 0) {
+    if (rc != NG_OK || (record->versions.saved.number == 0 && record->note.len == 0)) {
         return rc;
     }
     buf_init(&data, FILES_JSON_MAX);
     (void)buf_add_char(&data, '{');
     add_version(&data, &record->versions.saved);
-    return draft_data(call, &data, next);
+    return draft_data(call, record, &data, next);
 }
 
 /* False for a move between spaces: an event must not reveal a path of the other space. */
@@ -487,7 +494,7 @@ static int event_fn(struct ng_call *call, const struct ng_doc *present, struct n
     }
     add_version(&data, &record->versions.saved);
     int rc = store_draft_json(next, json);
-    int data_rc = draft_data(self, &data, next);
+    int data_rc = draft_data(self, record, &data, next);
     return rc != NG_OK ? rc : data_rc;
 }
 
@@ -512,7 +519,7 @@ static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
         (void)buf_add_json(&data, record->to);
     }
     add_version(&data, &record->versions.left);
-    return draft_data(self, &data, next);
+    return draft_data(self, record, &data, next);
 }
 
 static const char *event_action(const struct file_record *record)

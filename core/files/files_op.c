@@ -127,6 +127,10 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
     op->step = op->begin = begin;
     op->locked = locked;
     int rc = op_drive(op);
+    if (op->waited != NULL) {
+        op->waited->version = op->record.versions.saved.number;
+        return rc;
+    }
     if (rc == FILES_WAITING) {
         return NG_PENDING;
     }
@@ -140,6 +144,9 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
 /* Defers the call: the op may continue on another thread and must end first. */
 static int op_defer(struct file_op *op)
 {
+    if (op->waited != NULL) {
+        return NG_OK;
+    }
     if (op->deferred == NULL) {
         op->deferred = op->call->pub.host->defer(&op->call->pub);
     }
@@ -175,6 +182,10 @@ int files_op_lock(struct file_op *op)
         if (files_try_lock(op->files, name)) {
             op->locks_held++;
             continue;
+        }
+        if (op->waited != NULL) {
+            return call_fail(op->call, NG_EBUSY, "A call is changing %.*s just now.",
+                             (int)name.len, name.data);
         }
         int rc = op_defer(op);
         if (rc != NG_OK) {
@@ -306,6 +317,17 @@ static void op_committed(void *user, int rc)
     pool_resume(op->call->gateway->pool, &op->task);
 }
 
+/* Commits op->changes. NG_OK: on its way, and op_committed() tells the end; or, where the
+ * thread waits, durable. */
+static int op_write(struct file_op *op, size_t count)
+{
+    struct store *store = op->files->store;
+    if (op->waited != NULL) {
+        return store_write_wait(store, op->call, op->changes, count);
+    }
+    return store_write(store, op->call, op->changes, count, op_committed, op);
+}
+
 /* An earlier save was not completed: recover it first, then start again. */
 static int op_recover_stale(struct file_op *op)
 {
@@ -383,7 +405,11 @@ int files_op_intent(struct file_op *op)
     files_op_enter(op, FILE_OP_INTENDED);
     op->record.stale = str_make(NULL, 0);
     size_t count = files_intent_changes(&op->record, op->changes);
-    rc = store_write(op->files->store, op->call, op->changes, count, op_committed, op);
+    rc = op_write(op, count);
+    if (rc == NG_OK && op->waited != NULL) {
+        op->commit_rc = NG_OK;
+        return op_after_intent(op);
+    }
     if (rc == NG_OK) {
         return FILES_WAITING;
     }
@@ -422,10 +448,9 @@ static int op_abandon(struct file_op *op, int rc)
     op->call->arena.failed = false; /* room for the dropping; `kept` has the failure */
     op->call->arena.oom = false;
     size_t count = files_intent_drop(&op->record, op->changes);
-    int write_rc =
-        store_write(op->files->store, op->call, op->changes, count, op_committed, op);
+    int write_rc = op_write(op, count);
     /* If this fails, the next change of the file or the next start drops it. */
-    return write_rc == NG_OK ? FILES_WAITING : op_abandoned(op);
+    return write_rc == NG_OK && op->waited == NULL ? FILES_WAITING : op_abandoned(op);
 }
 
 /* ---- completion */
@@ -482,7 +507,8 @@ static int op_record(struct file_op *op, const char *revision)
         return rc;
     }
     count += files_completion_changes(&op->record, changes + count);
-    return store_change(op->files->store, call, changes, count);
+    return op->waited != NULL ? store_write_wait(op->files->store, call, changes, count)
+                              : store_change(op->files->store, call, changes, count);
 }
 
 /* False if the folder of the root was replaced meanwhile: the file was saved elsewhere. */
@@ -505,7 +531,9 @@ static int op_complete(struct file_op *op, const char *revision)
     }
     struct result before = call->staged;
     files_op_enter(op, FILE_OP_ENDING);
-    (void)call->pub.host->on_complete(&call->pub, op_ended, op);
+    if (op->waited == NULL) {
+        (void)call->pub.host->on_complete(&call->pub, op_ended, op);
+    }
     int rc = op_record(op, revision);
     for (unsigned tries = 1;
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
@@ -513,6 +541,9 @@ static int op_complete(struct file_op *op, const char *revision)
         (void)nanosleep(&pause, NULL);
         call->staged = op->record.sealed != NULL ? op->kept : before;
         rc = op_record(op, revision);
+    }
+    if (op->waited != NULL) {
+        op_ended(op, rc, STR_NONE);
     }
     return rc;
 }

@@ -173,6 +173,7 @@ struct file_record {
     struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
     struct file_versions versions;  /* that the change adds; zeros: none */
+    struct ng_str note; /* members for the data of its event, as JSON; or {NULL, 0} */
 };
 
 /* A file of a group. */
@@ -357,6 +358,9 @@ struct file_op {
     bool undo_load;                 /* undo: read the content */
     bool relock;                    /* undo: start again with undo_former or undo_load */
     struct file_grouping *grouping; /* NULL: the move has no group */
+    /* Its thread waits for the change; never FILES_WAITING. NULL: the answer of the call does.
+     */
+    struct files_waited *waited;
 };
 
 /* NG_EWOULDBLOCK: the call must not block. */

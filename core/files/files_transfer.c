@@ -307,8 +307,8 @@ static int transfer_copy_edits(struct file_op *op)
     return NG_OK;
 }
 
-int files_transfer(struct files *files, struct call *call,
-                   const struct ng_file_transfer *transfer)
+static int transfer_start(struct files *files, struct call *call,
+                          const struct ng_file_transfer *transfer, struct files_waited *waited)
 {
     struct file_op *op = NULL;
     int rc = files_op_new(files, call, FILE_CHANGE_MOVE, &op);
@@ -319,6 +319,20 @@ int files_transfer(struct files *files, struct call *call,
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
+    op->waited = waited;
+    op->record.note = waited != NULL ? waited->note : STR_NONE;
     rc = transfer_copy_edits(op);
     return rc != NG_OK ? rc : files_op_start(op, transfer_begin, transfer_locked);
+}
+
+int files_transfer(struct files *files, struct call *call,
+                   const struct ng_file_transfer *transfer)
+{
+    return transfer_start(files, call, transfer, NULL);
+}
+
+int files_transfer_wait(struct files *files, struct call *call,
+                        const struct ng_file_transfer *transfer, struct files_waited *inout)
+{
+    return transfer_start(files, call, transfer, inout);
 }

@@ -202,14 +202,12 @@ static struct ng_str host_absolute(struct call *call, struct ng_str path)
                                      roots[0].data, (int)path.len, path.data);
 }
 
-int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_key,
-                  struct ng_str *ret_collection)
+static int host_resolve_file(struct call *call, struct ng_str path, struct ng_key *ret)
 {
-    struct call *call = call_of(pub);
     struct ng_file file = {.size = sizeof(file)};
-    const struct ng_doc *newest = NULL;
-    struct ng_str words = STR_NONE;
+    call->options |= CALL_ALL_FOLDERS;
     int rc = files_stat(call->gateway->files, call, host_absolute(call, path), &file);
+    call->options &= ~(unsigned)CALL_ALL_FOLDERS;
     if (rc != NG_OK) {
         return rc;
     }
@@ -217,7 +215,21 @@ int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_ke
     if (space.data == NULL) {
         return call_no_memory(call);
     }
-    *ret_key = (struct ng_key){ng_str_of(NG_FILE_VERSIONS), space, file.real};
+    *ret = (struct ng_key){ng_str_of(NG_FILE_VERSIONS), space, file.real};
+    call->caller.space = space;
+    return NG_OK;
+}
+
+int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_key,
+                  struct ng_str *ret_collection)
+{
+    struct call *call = call_of(pub);
+    const struct ng_doc *newest = NULL;
+    struct ng_str words = STR_NONE;
+    int rc = host_resolve_file(call, path, ret_key);
+    if (rc != NG_OK || ret_collection == NULL) {
+        return rc;
+    }
     rc = store_get(call->gateway->store, call, ret_key, 0, &newest);
     if (rc == NG_OK && newest->revision != 0) {
         rc = host_file_collections(call, newest, &words);
@@ -232,7 +244,6 @@ int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_ke
         const char *blank = memchr(words.data, ' ', words.len);
         *ret_collection =
             str_make(words.data, blank != NULL ? (size_t)(blank - words.data) : words.len);
-        call->caller.space = space;
     }
     return rc;
 }

@@ -107,17 +107,14 @@ int history_file_change(struct ng_call *call, const struct history_target *targe
 
 /* ---- a path in a filter ---- */
 
-/* The folder is resolved, as what is in it may be gone. */
+/* Of a beginning the folder is resolved: "src/ma*". */
 static int filter_real(struct ng_call *call, struct ng_str path, struct ng_trail *ret)
 {
-    struct ng_file file = {.size = sizeof(file)};
-    const struct ng_str *roots = NULL;
+    struct ng_str *spaces = ng_alloc(call, sizeof(*spaces));
     struct ng_str rest = STR_NONE;
-    if (path.len == 0 || path.data[0] != '/') {
-        size_t count = call->host->file_roots(call, &roots);
-        path = count == 0 ? path
-                          : call->host->format(call, "%.*s/%.*s", (int)roots[0].len,
-                                               roots[0].data, (int)path.len, path.data);
+    struct ng_key key;
+    if (spaces == NULL) {
+        return history_no_memory(call);
     }
     if (ret->id_prefix) {
         size_t len = path.len;
@@ -125,17 +122,19 @@ static int filter_real(struct ng_call *call, struct ng_str path, struct ng_trail
             len--;
         }
         rest = str_make(path.data + len, path.len - len);
-        path.len = len > 1 ? len - 1 : len;
+        path = len == 0 ? ng_str_of(".") : str_make(path.data, len > 1 ? len - 1 : len);
     }
-    int rc = call->host->file_stat(call, path, &file);
+    int rc = call->host->use_file(call, path, &key, NULL);
     if (rc != NG_OK) {
         return rc;
     }
-    ret->id = file.real;
+    ret->id = key.id;
     if (ret->id_prefix) {
-        ret->id = call->host->format(call, "%.*s/%.*s", (int)file.real.len, file.real.data,
+        ret->id = call->host->format(call, "%.*s/%.*s", (int)key.id.len, key.id.data,
                                      (int)rest.len, rest.data);
     }
+    *spaces = key.space;
+    ret->spaces = (struct ng_names){spaces, 1};
     return ret->id.data != NULL ? NG_OK : history_no_memory(call);
 }
 

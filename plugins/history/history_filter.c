@@ -95,7 +95,7 @@ int history_filter(struct ng_call *call, struct ng_trail *ret)
     for (size_t i = 0; i < NG_COUNT(lists) && rc == NG_OK; i++) {
         rc = filter_names(call, lists[i].name, lists[i].names);
     }
-    if (rc == NG_OK) {
+    if (rc == NG_OK && path.data == NULL) {
         rc = filter_space(call, ret);
     }
     if (rc == NG_OK) {
