@@ -184,6 +184,7 @@ struct file_group_item {
     bool saves;                 /* its content changes */
     bool is_self;               /* the moved file itself */
     struct ng_str before, next; /* contents, while the change is made */
+    struct stat st;             /* of the file that has `before` */
 };
 
 struct file_group {

@@ -49,6 +49,7 @@ static int group_find(struct file_op *op)
         struct file_group_item *item = &group->items[i];
         struct file_version_change change = version_change(&item->record);
         change.content = item->before;
+        change.st = &item->st;
         if (!item->saves) {
             continue;
         }
@@ -165,5 +166,6 @@ int files_group_save_versions(struct files *files, struct call *call,
         return files_recover_versions(files, call, record);
     }
     change.content = item->next;
+    change.st = &item->st;
     return file_versions_save(files->store, call, &change, &record->versions);
 }

@@ -229,6 +229,7 @@ int file_version_newest(struct store *store, struct call *call, struct ng_str sp
     if (body != NULL && hash.len < sizeof(ret->hash)) {
         memcpy(ret->hash, hash.data, hash.len);
         ret->content = str_or(doc->text, ng_str_of(""));
+        ret->mode = (uint32_t)json_get_integer(body, "mode");
     }
     return NG_OK;
 }

@@ -187,6 +187,7 @@ int file_versions_carry(struct store *store, struct call *call,
     }
     *inout_room -= size_min(*inout_room, newest.content.len);
     plan_set(change, newest.hash, newest.content, &ret->saved);
+    ret->saved.mode = newest.mode;
     plan_move(change, &newest, ret);
     return NG_OK;
 }

@@ -362,6 +362,7 @@ static void print_there(struct versions *versions, const struct ng_doc *row)
     files_hash(row->text, hash);
     assert_true(str_is(json_get_text(json, "hash"), hash));
     assert_true(json_get_text(json, "collections").len > 0);
+    assert_true(json_get_integer(json, "mode") > 0);
     print_content(versions->out, row->text);
     (void)buf_printf(versions->out, " +%llu-%llu", (unsigned long long)row->origin.lines_added,
                      (unsigned long long)row->origin.lines_removed);
@@ -385,11 +386,26 @@ static void print_gone(struct versions *versions, const struct ng_doc *row)
     print_way(versions, data, "to");
 }
 
+/* That of a found content has the time of the file. */
+static void check_time(struct versions *versions, const struct ng_doc *row)
+{
+    const struct ng_value *data = NULL;
+    if (row->deleted || !str_is(row->action, NG_FILE_FOUND)) {
+        return;
+    }
+    assert_int_equal(json_parse(&versions->call->arena, row->event_data, JSON_DEPTH_DEFAULT,
+                                &data, NULL),
+                     NG_OK);
+    int64_t modified = json_get_integer(data, "modified");
+    assert_true(modified > 0 && modified <= row->updated_ms);
+}
+
 static int print_version(void *user, const struct ng_doc *row)
 {
     struct versions *versions = user;
     const struct ng_origin *origin = &row->origin;
     assert_int_equal(row->revision, ++versions->count);
+    check_time(versions, row);
     (void)buf_printf(versions->out, "%llu %.*s %.*s", (unsigned long long)row->revision,
                      (int)row->action.len, row->action.data, (int)row->author.len,
                      row->author.data);
