@@ -144,9 +144,10 @@ struct file_record {
                                            earlier versions */
     struct ng_str run, key_id, request; /* the same; each may be absent */
     enum file_change kind;
-    struct ng_str real, space;   /* the file; the source of a move */
-    struct ng_str to, to_space;  /* the destination of a move */
-    struct ng_str root, to_root; /* the roots' real paths */
+    struct ng_str real, space;          /* the file; the source of a move */
+    struct ng_str to, to_space;         /* the destination of a move */
+    struct ng_str copied, copied_space; /* of a copy: its source, for its version */
+    struct ng_str root, to_root;        /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
     char mark[FILES_MARK_SIZE];   /* of a move: files_mark() of the source, "" if unknown */

@@ -19,6 +19,8 @@ static struct file_version_change version_change(const struct file_record *recor
         .real = record->real,
         .to_space = record->to_space,
         .to = record->to,
+        .copied_space = record->copied_space,
+        .copied = record->copied,
         .before = record->before,
         .after = record->after,
         .fd = -1,
@@ -99,10 +101,6 @@ int files_op_save_versions(struct file_op *op)
     change.content = op->next;
     if (record->group != NULL) {
         change.content = record->group->self.next;
-    }
-    if (op->copy) {
-        change.copied_space = ng_str_of(op->place.root->space);
-        change.copied = op->place.real;
     }
     return file_versions_save(op->files->store, op->call, &change, &record->versions);
 }

@@ -146,6 +146,14 @@ void edit_works(struct harness *harness, const char *args, const char *name)
     answer_free(&answer);
 }
 
+void transfers(struct harness *harness, const char *command, const char *from, const char *to)
+{
+    char args[2 * PATH_SIZE];
+    (void)snprintf(args, sizeof(args), "\"command\":\"%s\",\"destination\":\"%s/files/%s\"",
+                   command, harness->dir, to);
+    edit_works(harness, args, from);
+}
+
 struct call *keyed_call(struct harness *harness)
 {
     struct json_error error;
@@ -393,9 +401,9 @@ static void check_time(struct versions *versions, const struct ng_doc *row)
     if (row->deleted || !str_is(row->action, NG_FILE_FOUND)) {
         return;
     }
-    assert_int_equal(json_parse(&versions->call->arena, row->event_data, JSON_DEPTH_DEFAULT,
-                                &data, NULL),
-                     NG_OK);
+    assert_int_equal(
+        json_parse(&versions->call->arena, row->event_data, JSON_DEPTH_DEFAULT, &data, NULL),
+        NG_OK);
     int64_t modified = json_get_integer(data, "modified");
     assert_true(modified > 0 && modified <= row->updated_ms);
 }

@@ -29,9 +29,15 @@ void edit_fails(struct harness *harness, const char *args, const char *name, con
 /* A call with a key, as it is when its tool runs. */
 struct call *keyed_call(struct harness *harness);
 void edit_works(struct harness *harness, const char *args, const char *name);
+/* copy, move: both names are in the root. */
+void transfers(struct harness *harness, const char *command, const char *from, const char *to);
 
 #define APPEND "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""
 #define CREATE "\"command\":\"create\",\"file_text\":\"new\""
+#define INSERT(line, text)                                                                     \
+    "\"command\":\"insert\",\"insert_line\":" #line ",\"new_str\":\"" text "\""
+#define WRITE(text) "\"command\":\"create\",\"file_text\":\"" text "\""
+#define DELETE "\"command\":\"delete\""
 #define UNDO "\"command\":\"undo_edit\""
 
 /* The tools of a plugin for moves with groups: `group_move` {from, to, edits: [path], find,
