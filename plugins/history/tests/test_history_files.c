@@ -5,58 +5,15 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_SIZE 512
 #define MODIFIED_S 1700000000 /* 2023-11-14T22:13:20Z */
 #define MODIFIED "2023-11-14T22:13:20.000Z"
 #define NO_VERSION                                                                             \
     "no version of %s is kept: nothing has saved it through the gateway, or files are not "    \
     "kept (history.files, history.max_file)"
-
-/* The roots: of the space shared, and of the space team. */
-static char root[PATH_SIZE], team_root[PATH_SIZE];
-
-static void make_root(char *path)
-{
-    (void)snprintf(path, PATH_SIZE, "%s/notegate-root-XXXXXX", harness_tmp());
-    assert_non_null(mkdtemp(path));
-    char *real = realpath(path, NULL);
-    assert_non_null(real);
-    (void)snprintf(path, PATH_SIZE, "%s", real);
-    free(real);
-}
-
-static int setup_roots(void **state)
-{
-    static char roots[3 * PATH_SIZE];
-    const char *const sets[] = {"plugins=notebook,file_editor,history", "documents=memory",
-                                "tools.max_answer=64MiB", roots, NULL};
-    (void)state;
-    make_root(root);
-    make_root(team_root);
-    (void)snprintf(roots, sizeof(roots), "roots=%s,team:%s", root, team_root);
-    harness_open(&harness, sets);
-    return 0;
-}
-
-static void remove_tree(const char *path)
-{
-    char command[2 * PATH_SIZE];
-    (void)snprintf(command, sizeof(command), "rm -rf '%s'", path);
-    (void)!system(command); /* NOLINT(cert-env33-c, concurrency-mt-unsafe): a path of ours */
-}
-
-static int teardown_roots(void **state)
-{
-    int rc = teardown(state);
-    remove_tree(root);
-    remove_tree(team_root);
-    return rc;
-}
 
 /* ---- files ---- */
 
@@ -104,7 +61,7 @@ static void run_on(const char *command, const char *name, const char *to)
 /* Another program saves the file; then it has a time of its own. */
 static void put_file(const char *name, const char *data, size_t len)
 {
-    char path[2 * PATH_SIZE];
+    char path[2 * ROOT_SIZE];
     const struct timespec times[2] = {{.tv_sec = MODIFIED_S}, {.tv_sec = MODIFIED_S}};
     (void)snprintf(path, sizeof(path), "%s/%s", root, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -172,7 +129,7 @@ static void fails_for(const char *tool, const char *name, const char *more, cons
 
 static void test_log(void **state)
 {
-    char words[4 * PATH_SIZE];
+    char words[4 * ROOT_SIZE];
     (void)state;
     create("ada", "run-1", "f", "one\\n");
     put_file_text("f", "other\n");
@@ -202,7 +159,7 @@ static void test_log(void **state)
 
 static void test_log_of_moves(void **state)
 {
-    char words[8 * PATH_SIZE];
+    char words[8 * ROOT_SIZE];
     (void)state;
     create("ada", "run-1", "f", "one\\n");
     run_on("move", "f", "g");
@@ -249,8 +206,8 @@ static void test_prefixes(void **state)
 /* Relative to the first root; links are followed. */
 static void test_paths(void **state)
 {
-    char link[2 * PATH_SIZE];
-    char target[2 * PATH_SIZE];
+    char link[2 * ROOT_SIZE];
+    char target[2 * ROOT_SIZE];
     (void)state;
     create("ada", NULL, "d/f", "one");
     (void)snprintf(target, sizeof(target), "%s/d", root);
@@ -405,7 +362,7 @@ static void test_changes_of_versions(void **state)
 
 static void test_diff(void **state)
 {
-    char diff[4 * PATH_SIZE];
+    char diff[4 * ROOT_SIZE];
     (void)state;
     create("ada", "run-1", "f", "one\\n");
     insert("bob", "run-2", "f", 1, "two");
@@ -507,9 +464,9 @@ static void test_rights(void **state)
 {
     static const struct ng_str tools[] = {{"history_*", 9}, {"notebook", 8}};
     static struct key keys[4];
-    char path[2 * PATH_SIZE];
-    char missing[2 * PATH_SIZE];
-    char message[4 * PATH_SIZE];
+    char path[2 * ROOT_SIZE];
+    char missing[2 * ROOT_SIZE];
+    char message[4 * ROOT_SIZE];
     (void)state;
     create("ada", "run-1", "f", "one\\n");
     (void)snprintf(path, sizeof(path), "%s/f", root);
@@ -541,7 +498,7 @@ static void test_other_spaces(void **state)
 {
     static struct key keys[10];
     size_t next = 0;
-    char path[2 * PATH_SIZE];
+    char path[2 * ROOT_SIZE];
     (void)state;
     create("ada", "run-1", "f", "one\\n");
     run_in("team", "ada", "run-1",
@@ -571,8 +528,8 @@ static void test_other_spaces(void **state)
 
 static void test_without_a_version(void **state)
 {
-    char message[4 * PATH_SIZE];
-    char path[2 * PATH_SIZE];
+    char message[4 * ROOT_SIZE];
+    char path[2 * ROOT_SIZE];
     (void)state;
     put_file_text("f", "one\n");
     (void)snprintf(path, sizeof(path), "%s/f", root);
@@ -593,16 +550,45 @@ static void test_without_a_version(void **state)
             "documents.0.kept=false documents.0.diff=none documents.1=none");
 }
 
-#define ROOTS(test) cmocka_unit_test_setup_teardown(test, setup_roots, teardown_roots)
+static void test_without_memory(void **state)
+{
+    (void)state;
+    create("ada", "run-1", "f", "one\\n");
+    put_file_text("f", "one\nother\n");
+    insert("bob", "run-2", "f", 1, "two");
+    run_on("move", "f", "g");
+    put_file("f", "\xff", 1);
+    run_on("copy", "f", "h");
+    const char *g = args("{'path':'%s/g'}", root);
+    expect_all_or_no_memory("history_read", g);
+    expect_all_or_no_memory("history_blame", g);
+    expect_all_or_no_memory("history_diff", g);
+    expect_all_or_no_memory("history_log", g);
+    expect_all_or_no_memory("history_read", args("{'path':'%s/f','at':'2'}", root));
+    expect_all_or_no_memory("history_read", args("{'path':'%s/h'}", root));
+    expect_all_or_no_memory("history_diff", args("{'path':'*','agent':['ada','bob']}"));
+}
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROOTS(test_log),      ROOTS(test_log_of_moves),  ROOTS(test_prefixes),
-        ROOTS(test_paths),    ROOTS(test_read),          ROOTS(test_two_names),
-        ROOTS(test_not_utf8), ROOTS(test_external),      ROOTS(test_changes_of_versions),
-        ROOTS(test_diff),     ROOTS(test_diff_of_a_run), ROOTS(test_blame),
-        ROOTS(test_rights),   ROOTS(test_other_spaces),  ROOTS(test_without_a_version),
+        WITH_ROOTS(test_log),
+        WITH_ROOTS(test_log_of_moves),
+        WITH_ROOTS(test_prefixes),
+        WITH_ROOTS(test_paths),
+        WITH_ROOTS(test_read),
+        WITH_ROOTS(test_two_names),
+        WITH_ROOTS(test_not_utf8),
+        WITH_ROOTS(test_external),
+        WITH_ROOTS(test_changes_of_versions),
+        WITH_ROOTS(test_diff),
+        WITH_ROOTS(test_diff_of_a_run),
+        WITH_ROOTS(test_blame),
+        WITH_ROOTS(test_rights),
+        WITH_ROOTS(test_other_spaces),
+        WITH_ROOTS(test_without_a_version),
+        cmocka_unit_test_setup_teardown(test_without_memory, setup_linked_roots,
+                                        teardown_roots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
