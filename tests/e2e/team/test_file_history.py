@@ -107,7 +107,10 @@ def test_the_log_of_a_file(world):
     assert {(change["id"], change["tool"], change["kept"]) for change in changes} == {(path, "fileEditor", True)}
     assert world.log(path) == changes
     assert [change["revision"] for change in world.log(path, "--agent", "bob")] == [2]
-    for folder, word in ((world.root, "./plain.txt"), (world.data, "../root/plain.txt")):
+    deep = world.data.parent / "deep" / "er"
+    deep.mkdir(parents=True)
+    for folder, word in ((world.root, "./plain.txt"), (world.data, "../root/plain.txt"), (deep, "./.././../root/plain.txt"),
+                         ("/", f".{path}")):
         told = world.command("log", word, cwd=folder)
         assert told == world.command("log", path) and path in told
     names = {change["id"] for change in world.get("", path=f"{world.root}/*").json()["changes"]}
