@@ -63,11 +63,12 @@ static struct ng_str ask_path(struct history_ask *ask, struct ng_str path)
     if (folder == NULL) {
         return path;
     }
-    for (size_t parents = ask_leading_dots(&path); parents > 0; parents--) {
+    if (folder[1] == '\0') { /* "/": the path begins with one slash */
+        folder[0] = '\0';
+    }
+    size_t parents = ask_leading_dots(&path);
+    for (; parents > 0 && folder[0] != '\0'; parents--) {
         *strrchr(folder, '/') = '\0';
-        if (folder[0] == '\0') {
-            break;
-        }
     }
     struct ng_str whole =
         arena_printf(&ask->arena, "%s/%.*s", folder, (int)path.len, path.data);
