@@ -173,7 +173,7 @@ struct file_record {
     struct file_history *inode_history; /* read before `peek`; NULL: it is not wanted */
     struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
-    struct file_versions versions;  /* that the change adds; zeros: none */
+    struct file_versions versions;  /* those that the change adds; zeros: none */
 };
 
 /* A file of a group. */
