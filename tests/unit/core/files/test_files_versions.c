@@ -396,23 +396,65 @@ static size_t count_versions(struct harness *harness, const char *name)
     return count;
 }
 
-/* The change took place with its version, or not at all; what remains to be done of it is done
- * by the next change or at the next start. */
-static void expect_whole(struct harness *harness, const char *name, bool next, size_t before,
-                         size_t after)
+/* What remains to be done of a change is done by the next one, or at the next start. */
+static void recover_rest(struct harness *harness)
 {
-    char path[PATH_SIZE];
-    (void)in_root(harness, path, name);
-    bool is_changed = access(path, F_OK) == 0;
     struct call *call = harness_new_call(harness);
     call->may_block = true;
     assert_int_equal(files_recover_rest(harness->gateway->files, call), NG_OK);
     call_unref(call);
     assert_int_equal(count_intents(harness), 0);
-    assert_int_equal(is_changed, access(path, F_OK) == 0);
+}
+
+/* The change, which leaves the file if `next`, took place with its version, or not at all. */
+static void expect_whole(struct harness *harness, const char *name, bool next, size_t before,
+                         size_t after)
+{
+    char path[PATH_SIZE];
+    (void)in_root(harness, path, name);
+    bool there = access(path, F_OK) == 0;
+    recover_rest(harness);
+    assert_int_equal(there, access(path, F_OK) == 0);
     assert_true(versions_end_with(harness, path));
-    is_changed = is_changed == next;
-    assert_int_equal(count_versions(harness, name), is_changed ? after : before);
+    assert_int_equal(count_versions(harness, name), there == next ? after : before);
+}
+
+/* The edit of a file that another program has saved: what it found may be kept without it. */
+static bool edit_without_memory(struct harness *harness, long allocation)
+{
+    char name[32];
+    char path[PATH_SIZE];
+    (void)snprintf(name, sizeof(name), "e%ld", allocation);
+    put(harness, name, "one\n");
+    bool came = fails_at(harness, allocation, INSERT(1, "two"), name);
+    char *text = get(harness, name);
+    bool edited = strcmp(text, "one\ntwo\n") == 0;
+    assert_true(edited || strcmp(text, "one\n") == 0);
+    free(text);
+    recover_rest(harness);
+    size_t count = count_versions(harness, name);
+    assert_true(edited ? count == 2 : count < 2);
+    assert_true(count == 0 || versions_end_with(harness, in_root(harness, path, name).data));
+    return came;
+}
+
+static bool move_without_memory(struct harness *harness, long allocation)
+{
+    char name[32];
+    char to[32];
+    char args[ARGS_SIZE];
+    char path[PATH_SIZE];
+    (void)snprintf(name, sizeof(name), "m%ld", allocation);
+    (void)snprintf(to, sizeof(to), "n%ld", allocation);
+    edit_works(harness, WRITE("one\\n"), name);
+    (void)snprintf(args, sizeof(args), "\"command\":\"move\",\"destination\":\"%s\"",
+                   in_root(harness, path, to).data);
+    bool came = fails_at(harness, allocation, args, name);
+    bool moved = access(path, F_OK) == 0;
+    expect_whole(harness, name, false, 1, 2);
+    expect_whole(harness, to, true, 0, 1);
+    assert_int_equal(moved, access(in_root(harness, path, name).data, F_OK) != 0);
+    return came;
 }
 
 static void test_without_memory(void **state)
@@ -432,6 +474,10 @@ static void test_without_memory(void **state)
         edit_works(harness, WRITE("one\\n"), name);
         came = fails_at(harness, i, DELETE, name);
         expect_whole(harness, name, false, 1, 2);
+    }
+    for (long i = 0; edit_without_memory(harness, i); i++) {
+    }
+    for (long i = 0; move_without_memory(harness, i); i++) {
     }
 }
 
