@@ -83,6 +83,8 @@ static void print_members(const struct file_record *record, struct buf *out)
     add_member(out, "space", record->space);
     add_member(out, "to", record->to);
     add_member(out, "to_space", record->to_space);
+    add_member(out, "copied", record->copied);
+    add_member(out, "copied_space", record->copied_space);
     if (record->to.len > 0) {
         add_member(out, "mark", ng_str_of(record->mark));
     }
@@ -146,6 +148,8 @@ static int parse_members(struct call *call, const struct ng_value *value, struct
     ret->space = json_get_text(value, "space");
     ret->to = json_get_text(value, "to");
     ret->to_space = json_get_text(value, "to_space");
+    ret->copied = json_get_text(value, "copied");
+    ret->copied_space = json_get_text(value, "copied_space");
     /* Copies, because these are used as C strings. */
     ret->collection = arena_copy(&call->arena, json_get_text(value, "collection"));
     ret->action = arena_copy(&call->arena, json_get_text(value, "action"));

@@ -144,9 +144,10 @@ struct file_record {
                                            earlier versions */
     struct ng_str run, key_id, request; /* the same; each may be absent */
     enum file_change kind;
-    struct ng_str real, space;   /* the file; the source of a move */
-    struct ng_str to, to_space;  /* the destination of a move */
-    struct ng_str root, to_root; /* the roots' real paths */
+    struct ng_str real, space;          /* the file; the source of a move */
+    struct ng_str to, to_space;         /* the destination of a move */
+    struct ng_str copied, copied_space; /* of a copy: its source, for its version */
+    struct ng_str root, to_root;        /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
     char mark[FILES_MARK_SIZE];   /* of a move: files_mark() of the source, "" if unknown */
@@ -172,7 +173,7 @@ struct file_record {
     struct file_history *inode_history; /* read before `peek`; NULL: it is not wanted */
     struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
-    struct file_versions versions;  /* that the change adds; zeros: none */
+    struct file_versions versions;  /* those that the change adds; zeros: none */
     struct ng_str note; /* members for the data of its event, as JSON; or {NULL, 0} */
 };
 
@@ -185,6 +186,7 @@ struct file_group_item {
     bool saves;                 /* its content changes */
     bool is_self;               /* the moved file itself */
     struct ng_str before, next; /* contents, while the change is made */
+    struct stat st;             /* of the file that has `before` */
 };
 
 struct file_group {
