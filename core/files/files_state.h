@@ -219,6 +219,8 @@ size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes);
 /* Events and history alone, for a file of a group. */
 size_t files_effect_changes(struct file_record *record, struct ng_change *changes);
+/* Is the document of this change? */
+bool files_same_op(struct call *call, const struct ng_doc *present, struct ng_str op);
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret);
 /* Adds the answer of a call with an idempotency key to the JSON object in `out`, so that a
@@ -487,6 +489,15 @@ int files_group_recover(struct files *files, struct call *call, struct file_reco
 /* Is the last change of this file or folder one of a group? Then *ret_taken, and the op is made
  * to revert the group. Called at the begin of an undo. */
 int files_group_undo(struct file_op *op, const struct file_place *place, bool *ret_taken);
+
+/* ---- events: files_event.c */
+
+/* Change functions of a completion; user: the record. At the path with the new content, and at
+ * the source path of a move. */
+ng_change_fn files_event_fn;
+ng_change_fn files_moved_away_fn;
+/* The action of the first one. */
+const char *files_event_action(const struct file_record *record);
 
 /* ---- versions: files_versions.c */
 
