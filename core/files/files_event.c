@@ -11,8 +11,8 @@ static bool within_space(const struct file_record *record)
     return str_equal(record->space, record->to_space);
 }
 
-/* What an undo of single files cannot take back: a move to or from another space, whose path the
- * event must not reveal, and the parts of a move of a folder. */
+/* Marks for what an undo of single files cannot take back: a move to or from another space,
+ * whose path the event must not reveal, and the parts of a move of a folder. */
 static void add_marks(struct buf *data, const struct file_record *record)
 {
     const struct file_record *whole = record->move != NULL ? record->move : record;
@@ -85,7 +85,7 @@ static int draft_removed(struct call *call, const struct file_record *record,
 
 /* The event at the path that has the new content. */
 int files_event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                    void *user)
+                   void *user)
 {
     struct file_record *record = user;
     struct call *self = call_of(call);
@@ -131,7 +131,7 @@ int files_event_fn(struct ng_call *call, const struct ng_doc *present, struct ng
 
 /* The event at the source path of a move. */
 int files_moved_away_fn(struct ng_call *call, const struct ng_doc *present,
-                         struct ng_draft *next, void *user)
+                        struct ng_draft *next, void *user)
 {
     const struct file_record *record = user;
     struct call *self = call_of(call);

@@ -229,7 +229,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
 static int check_stale(struct call *call, const struct ng_doc *present, struct ng_str real,
                        struct file_record *record)
 {
-    if (present->revision == 0 || present->deleted || files_same_op(call, present, record->op)) {
+    if (present->revision == 0 || present->deleted ||
+        files_same_op(call, present, record->op)) {
         return NG_OK;
     }
     record->stale = arena_copy(&call->arena, present->json);
@@ -417,7 +418,8 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
     set_change(&changes[count], events, space, now, files_event_fn, record);
     changes[count++].action = files_event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */
-        set_change(&changes[count], events, record->space, record->real, files_moved_away_fn, record);
+        set_change(&changes[count], events, record->space, record->real, files_moved_away_fn,
+                   record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
                    files_history_from_fn, record);

@@ -143,9 +143,9 @@ int files_recover_versions(struct files *files, struct call *call, struct file_r
     }
     if (record->happened) { /* another gateway has built on it, and found the content */
         size_t none = 0;
-        return record->to.len > 0 ? file_versions_carry(files->store, call, &change, &none,
-                                                        &record->versions)
-                                  : NG_OK;
+        return record->to.len > 0
+                   ? file_versions_carry(files->store, call, &change, &none, &record->versions)
+                   : NG_OK;
     }
     if (reads) {
         rc = open_saved(files, call, record, &st, &change.fd);
