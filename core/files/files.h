@@ -58,6 +58,18 @@ int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer);
 int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo);
 
+/* Of a change whose thread waits until it is durable: for the core's own work on many files.
+ * The functions of the edit must not reply. NG_EBUSY also if a call is changing the file. */
+struct files_waited {
+    struct ng_str note; /* in: members for the data of the event, as JSON; or {NULL, 0} */
+    uint64_t version;   /* out: that it made; 0: none */
+};
+
+int files_edit_wait(struct files *files, struct call *call, const struct ng_file_edit *edit,
+                    struct files_waited *inout);
+int files_transfer_wait(struct files *files, struct call *call,
+                        const struct ng_file_transfer *transfer, struct files_waited *inout);
+
 /* Contents of files in memory, for metrics. */
 struct files_kept_stats {
     size_t bytes, count, limit;

@@ -96,7 +96,7 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
         rc = gateway_declare_collections(gateway, call, plugins[i]);
     }
     if (rc == NG_OK) {
-        rc = undo_declare(call);
+        rc = undo_open(call);
     }
     if (rc == NG_OK) {
         undo_tell(call);
@@ -279,6 +279,9 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
     atomic_store(&gateway->limits.answer, (size_t)config_int(config, "tools.max_answer"));
     atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
+    atomic_store(&gateway->limits.version, config_bool(config, "history.files")
+                                               ? (size_t)config_int(config, "history.max_file")
+                                               : 0);
     atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
     atomic_store(&gateway->limits.connections,
                  (unsigned)config_int(config, "limits.connections"));
@@ -481,6 +484,7 @@ void gateway_close(struct gateway *gateway)
     gateway_audit_seen(gateway);
     files_close(gateway->files);
     store_close(gateway->store);
+    undo_close(gateway);
     if (gateway->tasks.self != NULL) {
         gateway->tasks.close(gateway->tasks.self);
     }

@@ -215,6 +215,14 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     return report(plan);
 }
 
+/* Also the answer of a deadline names it from now on. */
+static void name_rest(struct undo *undo)
+{
+    call_set_rest(undo->call,
+                  "the undo \"%s\" has begun, and `continue` with its name does the rest",
+                  undo->run);
+}
+
 static int batch_commit(struct batch *batch)
 {
     struct undo *undo = batch->undo;
@@ -225,6 +233,7 @@ static int batch_commit(struct batch *batch)
         return NG_OK;
     }
     if (!undo->recorded && undo->first->next != NULL) { /* one document needs no record */
+        name_rest(undo); /* a commit of unknown outcome may have stored the record */
         rc = undo_record_write(undo);
     }
     if (rc != NG_OK) {
@@ -339,7 +348,11 @@ static int take_work(struct undo *undo)
     const struct ng_undo_work *work = undo->work;
     struct call *call = undo->call;
     if (work->again.data != NULL) {
-        return undo_record_read(undo, work->again);
+        int read = undo_record_read(undo, work->again);
+        if (read == NG_OK && !work->dry_run) {
+            name_rest(undo);
+        }
+        return read;
     }
     undo->what = *work->what;
     undo->changes = work->changes;
@@ -352,12 +365,19 @@ static int take_work(struct undo *undo)
     uint64_t newest =
         u64_max(store_last_seq(call->gateway->store), store_look_seq(call->gateway->store));
     undo->what.until = u64_min(undo->what.until, newest);
-    return make_run(undo);
+    int rc = make_run(undo);
+    if (rc == NG_OK && !work->dry_run) {
+        (void)undo_running_add(undo); /* no other has this run */
+    }
+    return rc;
 }
 
 static int fail_cut_off(struct undo *undo, int rc)
 {
     if (undo->recorded && !undo->work->dry_run) {
+        struct ng_str message = undo->call->staged.message;
+        (void)call_fail(undo->call, rc, "%.*s; %s", (int)message.len, message.data,
+                        undo->call->rest_text);
         undo->call->pub.host->hint(&undo->call->pub,
                                    "A part is taken back; the argument `continue`: \"%s\" does "
                                    "the rest",
@@ -387,6 +407,10 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     if (rc == NG_OK && !work->dry_run) {
         rc = undo_record_end(undo);
     }
+    if (rc != NG_OK) {
+        undo_release(undo);
+    }
+    undo_running_remove(undo);
     hash_table_done(&undo->table);
     hash_table_done(&undo->done);
     if (rc != NG_OK) {
