@@ -60,12 +60,16 @@ void undo_tell(struct call *call);
 struct undo_doc {
     struct hash_link link;
     struct undo_doc *next; /* the document whose newest change is older */
-    struct ng_key key;
+    struct ng_key key;     /* of its revisions */
+    struct ng_key shown;   /* as answers name it: a file by the collection of its change */
     const struct ng_collection *collection; /* NULL: a file */
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
     unsigned tries;
-    bool is_foreign; /* a change of another agent is among them */
+    bool is_foreign;   /* a change of another agent is among them */
+    bool is_file;      /* the revisions are versions of a file */
+    uint64_t moved_at; /* of a file: the newest selected one that came with a move; 0: none */
+    struct ng_str moved_from; /* the path that it came from */
 };
 
 struct undo {
@@ -91,6 +95,14 @@ struct undo_group {
     struct content base, before;
 };
 
+/* A planned file. Texts are memory of the plan's call. */
+struct undo_file {
+    struct ng_str path;   /* where it is now */
+    struct content there; /* what is there */
+    struct ng_str hash;   /* of that; {NULL, 0}: there is nothing */
+    struct ng_str back;   /* it moves back to here; {NULL, 0}: it does not move */
+};
+
 /* A planned document. */
 struct undo_plan {
     struct undo *undo;
@@ -105,9 +117,11 @@ struct undo_plan {
     size_t group_count;
     size_t bytes; /* of all these contents */
     uint64_t lines_added, lines_removed;
-    struct buf text; /* the merged text */
-    uint64_t made;   /* revision */
-    bool moved;      /* another change was faster */
+    struct buf text;        /* the merged text */
+    uint64_t made;          /* revision */
+    bool moved;             /* another change was faster */
+    struct undo_file *file; /* of a file; else NULL */
+    const char *collection; /* of the event of a file */
 };
 
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
@@ -123,6 +137,28 @@ void undo_plan_done(struct undo_plan *plan);
 int undo_plan_fail(struct undo_plan *plan, int rc);
 /* A conflict without places; the text is a literal. */
 void undo_plan_refuse(struct undo_plan *plan, const char *reason);
+/* Its conflict. */
+int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict);
+
+/* ---- undo_file.c: files ---- */
+
+/* The change in an event, and the document that it counts for. */
+struct undo_file_change {
+    struct ng_key key;
+    uint64_t version; /* of a file; else the revision */
+    bool is_file;
+    bool moved_away;    /* counts by the event at the new path */
+    struct ng_str from; /* it came with a move, from here; memory of the undo's call */
+};
+
+int undo_file_change(struct undo *undo, const struct ng_event *event,
+                     struct undo_file_change *ret);
+/* As undo_plan(). */
+int undo_file_plan(struct undo_plan *plan);
+/* Changes the file, and waits for it. note: for its event. plan->moved: it was changed since.
+ */
+int undo_file_commit(struct undo_plan *plan, struct ng_str note);
+
 /* undo_record.c. Reads undo->run's record into `what` and the like. NG_ENOTFOUND: there is
  * none; NG_EFORBIDDEN: it is of another agent. */
 int undo_record_read(struct undo *undo, struct ng_str run);
