@@ -414,16 +414,7 @@ static void reload_audit(const struct reload *reload, const struct reload_report
     if (asker == NULL) {
         event.target = ng_str_of("signal");
     } else {
-        event.face = asker->face;
-        event.agent = asker->caller.agent;
-        event.remote = asker->remote;
-        event.client = asker->caller.client;
-        event.run = asker->caller.run_id;
-        event.request_id = asker->caller.request_id;
-        event.traceparent = asker->caller.traceparent;
-        if (asker->key != NULL) {
-            event.key = ng_str_of(asker->key->id);
-        }
+        audit_event_by(&event, asker);
     }
     audit_event(&event);
 }

@@ -12,6 +12,7 @@
 #include "api/ops/verify.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
+#include "core/dispatch/audit.h"
 #include "core/dispatch/dispatch.h"
 #include "core/keys/keys.h"
 #include "rest.h"
@@ -33,10 +34,21 @@ static void admin_work_release(void *object)
     work->stream = NULL;
 }
 
+/* Whether it has begun: then all of the data may be read, even if the archive breaks off. */
+static void backup_audit(const struct call *call, int rc)
+{
+    struct audit_event event = {.gateway = call->gateway,
+                                .what = "backup",
+                                .outcome = rc == NG_OK ? "ok" : error_name(NULL, rc)};
+    audit_event_by(&event, call);
+    audit_event(&event);
+}
+
 static int backup_step(struct ng_call *pub, void *user)
 {
     struct admin_work *work = user;
     int rc = rest_backup_begin(call_of(pub), work->files, &work->stream);
+    backup_audit(call_of(pub), rc);
     if (rc != NG_OK) {
         return rc;
     }

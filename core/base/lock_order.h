@@ -67,6 +67,7 @@
     X(WATCHDOG, PLAIN)                                                                         \
     X(RECORDER, PLAIN)                                                                         \
     X(SPARE_CALLS, PLAIN)                                                                      \
+    X(UNDOS, PLAIN)                                                                            \
     X(MONGO_QUEUE, PLAIN)                                                                      \
     X(MONGO_RELAY, PLAIN)                                                                      \
     X(MONGO_COLLECTIONS, PLAIN)                                                                \

@@ -481,6 +481,15 @@ int call_fail(struct call *call, int code, const char *format, ...)
     return code;
 }
 
+void call_set_rest(struct call *call, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(call->rest_text, sizeof(call->rest_text), format, args);
+    va_end(args);
+    call_set(call, CALL_HAS_REST);
+}
+
 int call_no_memory(struct call *call)
 {
     return call_fail(call, NG_EINTERNAL,

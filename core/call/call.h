@@ -129,12 +129,13 @@ enum call_timer { CALL_UNTIMED = 0, CALL_ON_TIME, CALL_LATE };
 
 /* Set by any thread and never cleared: call_has(), call_set(). */
 enum call_flag {
-    CALL_CANCELLED = 1,       /* the client left or cancelled, or the deadline passed */
-    CALL_CANCEL_MASKED = 2,   /* the tool finishes all the same */
-    CALL_STAYS = 4,           /* its tool continues when the client leaves */
-    CALL_TIMED = 8,           /* timers.h ends it at its deadline, and cancels it then */
-    CALL_WAITS = 16,          /* a commit or deferral was begun: NG_PENDING has an end */
-    CALL_DEFERRAL_FAILED = 32 /* a deferral has ended with a failure */
+    CALL_CANCELLED = 1,        /* the client left or cancelled, or the deadline passed */
+    CALL_CANCEL_MASKED = 2,    /* the tool finishes all the same */
+    CALL_STAYS = 4,            /* its tool continues when the client leaves */
+    CALL_TIMED = 8,            /* timers.h ends it at its deadline, and cancels it then */
+    CALL_WAITS = 16,           /* a commit or deferral was begun: NG_PENDING has an end */
+    CALL_DEFERRAL_FAILED = 32, /* a deferral has ended with a failure */
+    CALL_HAS_REST = 64         /* rest_text is complete */
 };
 
 /* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED, and the
@@ -160,6 +161,8 @@ enum call_answer {
 
 /* Bytes of a run's label. */
 #define CALL_RUN_MAX 64
+/* Bytes of a clause of call_set_rest(). */
+#define CALL_REST_MAX 160
 
 struct call {
     struct ng_call
@@ -263,9 +266,10 @@ struct call {
     size_t bytes_counted;        /* of them, in limits.buffered */
 
     /* Not zeroed in a new call. */
-    char late_text[160];         /* the sentence of a deadline */
-    char failed_text[512];       /* sentence of failed_rc */
-    char run_text[CALL_RUN_MAX]; /* caller.run_id */
+    char late_text[400];           /* the sentence of a deadline */
+    char rest_text[CALL_REST_MAX]; /* call_set_rest() */
+    char failed_text[512];         /* sentence of failed_rc */
+    char run_text[CALL_RUN_MAX];   /* caller.run_id */
 };
 
 /* Calls hold at most this much memory of their own (arguments, drafts, rows). */
@@ -357,6 +361,11 @@ void call_set_run(struct call *call, struct ng_str run);
 /* Takes address, door, client, method and target, ids of request and trace, run, session and
  * key of `from`. Copies. */
 void call_take_origin(struct call *call, const struct call *from);
+
+/* A clause for the sentence of a deadline: the work that is left if the call ends there. Once,
+ * by the thread that runs it. */
+void call_set_rest(struct call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* From any thread: the client has left or cancelled. */
 void call_cancel(struct call *call);

@@ -30,6 +30,7 @@ struct watchdog;
 struct disk;
 struct audit_refusals;
 struct audit_writer;
+struct undo_running;
 
 /* The audit log, and what its entries need. */
 struct gateway_audit {
@@ -80,7 +81,8 @@ struct gateway {
     atomic_bool cancelling; /* those that run are to end, background work as well */
     atomic_llong background_told_ms; /* a failed change of a plugin's own was logged then */
     atomic_bool upkeep_runs;
-    atomic_uint purges; /* under way: one at most */
+    atomic_uint purges;         /* under way: one at most */
+    struct undo_running *undos; /* under way; NULL where there is no store */
     struct spare_calls spare_calls;
     /* Limits by the configuration. */
     struct {

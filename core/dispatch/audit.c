@@ -214,6 +214,18 @@ void audit_call(const struct call *call, int rc, int64_t took_ns)
     }
 }
 
+void audit_event_by(struct audit_event *event, const struct call *call)
+{
+    event->face = call->face;
+    event->agent = call->caller.agent;
+    event->key = ng_str_of(call->key != NULL ? call->key->id : NULL);
+    event->remote = call->remote;
+    event->client = call->caller.client;
+    event->run = call->caller.run_id;
+    event->request_id = call->caller.request_id;
+    event->traceparent = call->caller.traceparent;
+}
+
 /* 0: no line is due. */
 static unsigned count_request(struct audit_refusals *refusals, const struct audit_event *event)
 {

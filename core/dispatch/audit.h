@@ -22,8 +22,8 @@
 void audit_call(const struct call *call, int rc, int64_t took_ns);
 
 /* Events that are not calls: "reload", "key_add", "key_set", "key_pause", "key_resume",
- * "key_revoke", "refused". All texts may be absent. outcome: "ok" or an error code. members:
- * those of `target` that changed. */
+ * "key_revoke", "backup", "refused". All texts may be absent. outcome: "ok" or an error code.
+ * members: those of `target` that changed. */
 struct audit_event {
     const struct gateway *gateway;
     const char *what, *outcome;
@@ -34,5 +34,7 @@ struct audit_event {
     struct ng_str agent, key, remote, client, target, members, run, request_id, traceparent;
 };
 void audit_event(const struct audit_event *event);
+/* Agent, key, address and ids are those of the call's caller; lent from it. */
+void audit_event_by(struct audit_event *event, const struct call *call);
 
 #endif

@@ -117,6 +117,24 @@ void audit_put_event(const struct audit_event *event)
     free(docs);
 }
 
+void audit_put_background(const struct call *call)
+{
+    struct audit_entry entry = {
+        .time_ms = clock_unix_ms(),
+        .took_ms = -1,
+        .outcome = "ok",
+        .agent = call->caller.agent,
+        .operation = ng_str_of("background"),
+    };
+    struct audit_doc *docs = changed_docs(call, &entry.doc_count);
+    if (docs != NULL) {
+        entry.docs = docs;
+        entry.space = call->changes->space;
+        audit_writer_put(call->gateway->audit.writer, &entry);
+        free(docs);
+    }
+}
+
 void audit_put_recovered(struct gateway *gateway, const struct ng_event *event)
 {
     const struct audit_doc doc = {event->key.collection, event->key.id, event->revision,

@@ -21,6 +21,8 @@ struct audit_outcome {
 
 void audit_put_call(const struct call *call, const struct audit_outcome *end);
 void audit_put_event(const struct audit_event *event);
+/* The documents that a plugin has changed outside of calls; nothing where there are none. */
+void audit_put_background(const struct call *call);
 /* Of a change that the store has, and the log has no entry of. */
 void audit_put_recovered(struct gateway *gateway, const struct ng_event *event);
 

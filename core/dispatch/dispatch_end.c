@@ -153,11 +153,13 @@ void dispatch_expire(struct call *call)
     }
     /* Not before: a tool that ends because of it would be taken for one that is done. */
     call_set(call, CALL_CANCELLED);
+    bool has_rest = call_has(call, CALL_HAS_REST);
     (void)snprintf(
         call->late_text, sizeof(call->late_text),
-        "the call took longer than limits.call_timeout allows (%lld ms)%s",
+        "the call took longer than limits.call_timeout allows (%lld ms)%s%s%s",
         (long long)call->gateway->limits.call_timeout_ms,
-        call->read_only ? "" : "; a change under way may still be made, read before repeating");
+        call->read_only ? "" : "; a change under way may still be made, read before repeating",
+        has_rest ? "; " : "", has_rest ? call->rest_text : "");
     struct result *result = &call->final;
     memset(result, 0, sizeof(*result));
     result->rc = NG_ETIMEOUT;

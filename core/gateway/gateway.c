@@ -96,7 +96,7 @@ static int open_store(struct gateway *gateway, struct call *call, const void *us
         rc = gateway_declare_collections(gateway, call, plugins[i]);
     }
     if (rc == NG_OK) {
-        rc = undo_declare(call);
+        rc = undo_open(call);
     }
     if (rc == NG_OK) {
         undo_tell(call);
@@ -484,6 +484,7 @@ void gateway_close(struct gateway *gateway)
     gateway_audit_seen(gateway);
     files_close(gateway->files);
     store_close(gateway->store);
+    undo_close(gateway);
     if (gateway->tasks.self != NULL) {
         gateway->tasks.close(gateway->tasks.self);
     }

@@ -4,7 +4,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
+#include "core/call/gateway.h"
 #include "core/call/listing.h"
+#include "core/dispatch/audit_put.h"
 #include "core/fault/module_run.h"
 #include "core/files/files.h"
 #include "core/journal/journal.h"
@@ -203,6 +205,8 @@ static void host_write_done(void *user, int rc)
     void *done_user = write->user;
     if (rc != NG_OK) {
         host_log_failed(call);
+    } else if (gateway_keeps_audit(call->gateway)) {
+        audit_put_background(call);
     }
     call_unref(call);
     done(done_user, rc);

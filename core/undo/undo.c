@@ -133,7 +133,7 @@ static int report(struct undo_plan *plan)
     const struct undo_doc *doc = plan->doc;
     const struct ng_undo_item item = {
         .size = sizeof(item),
-        .key = doc->key,
+        .key = doc->shown,
         .revisions = doc->revisions,
         .revision_count = doc->count,
         .result = plan->result,
@@ -215,18 +215,49 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     return report(plan);
 }
 
+/* Also the answer of a deadline names it from now on. */
+static void name_rest(struct undo *undo)
+{
+    call_set_rest(undo->call,
+                  "the undo \"%s\" has begun, and `continue` with its name does the rest",
+                  undo->run);
+}
+
+/* Before the first commit; one document needs no record. */
+static int batch_record(struct batch *batch)
+{
+    struct undo *undo = batch->undo;
+    if (undo->recorded || undo->first->next == NULL) {
+        return NG_OK;
+    }
+    name_rest(undo); /* a commit of unknown outcome may have stored the record */
+    return undo_record_write(undo);
+}
+
+/* A file is changed at once, as it is locked for it. */
+static int batch_file(struct batch *batch, struct undo_plan *plan)
+{
+    struct ng_str data = event_data(plan, STR_NONE);
+    int rc = batch_record(batch);
+    if (rc == NG_OK && data.len < 2) {
+        rc = call_no_memory(batch->undo->call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = undo_file_commit(plan, str_make(data.data + 1, data.len - 2));
+    return batch_take(batch, plan, rc);
+}
+
 static int batch_commit(struct batch *batch)
 {
     struct undo *undo = batch->undo;
     struct store_each items[UNDO_BATCH];
-    int rc = NG_OK;
     if (batch->count == 0) {
         batch->bytes = 0;
         return NG_OK;
     }
-    if (!undo->recorded && undo->first->next != NULL) { /* one document needs no record */
-        rc = undo_record_write(undo);
-    }
+    int rc = batch_record(batch);
     if (rc != NG_OK) {
         return rc;
     }
@@ -263,6 +294,8 @@ static int batch_add(struct batch *batch, struct undo_doc *doc)
     batch->bytes += PLAN_BYTES + plan->bytes;
     if (rc == NG_OK && (undo->work->dry_run || plan->result != NG_UNDO_DONE)) {
         rc = report(plan);
+    } else if (rc == NG_OK && doc->is_file) {
+        rc = batch_file(batch, plan);
     } else if (rc == NG_OK) {
         batch->count++;
         return NG_OK;
@@ -339,7 +372,11 @@ static int take_work(struct undo *undo)
     const struct ng_undo_work *work = undo->work;
     struct call *call = undo->call;
     if (work->again.data != NULL) {
-        return undo_record_read(undo, work->again);
+        int read = undo_record_read(undo, work->again);
+        if (read == NG_OK && !work->dry_run) {
+            name_rest(undo);
+        }
+        return read;
     }
     undo->what = *work->what;
     undo->changes = work->changes;
@@ -352,12 +389,19 @@ static int take_work(struct undo *undo)
     uint64_t newest =
         u64_max(store_last_seq(call->gateway->store), store_look_seq(call->gateway->store));
     undo->what.until = u64_min(undo->what.until, newest);
-    return make_run(undo);
+    int rc = make_run(undo);
+    if (rc == NG_OK && !work->dry_run) {
+        (void)undo_running_add(undo); /* no other has this run */
+    }
+    return rc;
 }
 
 static int fail_cut_off(struct undo *undo, int rc)
 {
     if (undo->recorded && !undo->work->dry_run) {
+        struct ng_str message = undo->call->staged.message;
+        (void)call_fail(undo->call, rc, "%.*s; %s", (int)message.len, message.data,
+                        undo->call->rest_text);
         undo->call->pub.host->hint(&undo->call->pub,
                                    "A part is taken back; the argument `continue`: \"%s\" does "
                                    "the rest",
@@ -387,6 +431,10 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     if (rc == NG_OK && !work->dry_run) {
         rc = undo_record_end(undo);
     }
+    if (rc != NG_OK) {
+        undo_release(undo);
+    }
+    undo_running_remove(undo);
     hash_table_done(&undo->table);
     hash_table_done(&undo->done);
     if (rc != NG_OK) {

@@ -9,7 +9,9 @@
  * planned for, with up to UNDO_BATCH under way; one that has moved is planned again.
  *
  * The record of an undo is durable before its first commit, and its removal is its last one. So
- * what a kill leaves is known, and can be continued.
+ * what a kill leaves is known, and can be continued. Where documents are shared the record also
+ * names the process that does the undo: an undo is unfinished if its record is there and no
+ * process does it any more.
  */
 #ifndef NOTEGATE_CORE_UNDO_H
 #define NOTEGATE_CORE_UNDO_H
@@ -50,8 +52,9 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
 int undo_unfinished(struct call *call, ng_unfinished_fn *undo, void *user);
 /* restore.c: see struct ng_restore. */
 int undo_restore(struct call *call, const struct ng_restore *what);
-/* The collection of the records. */
-int undo_declare(struct call *call);
+/* The collection of the records, and the undos of this process. */
+int undo_open(struct call *call);
+void undo_close(struct gateway *gateway);
 /* Logs the undos that were cut off. */
 void undo_tell(struct call *call);
 
@@ -87,6 +90,8 @@ struct undo {
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
     bool recorded; /* its record is stored */
+    bool is_running;
+    struct undo *next_running; /* of undo_running.c */
     struct ng_undo_done result;
 };
 
@@ -140,6 +145,11 @@ void undo_plan_refuse(struct undo_plan *plan, const char *reason);
 /* Its conflict. */
 int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict);
 
+/* restore.c: another revision was expected than the present one. */
+int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint64_t present);
+/* The failure of `own`, message and details, is that of `call`. Returns rc. */
+int undo_fail_as(struct call *call, struct call *own, int rc);
+
 /* ---- undo_file.c: files ---- */
 
 /* The change in an event, and the document that it counts for. */
@@ -159,12 +169,31 @@ int undo_file_plan(struct undo_plan *plan);
  */
 int undo_file_commit(struct undo_plan *plan, struct ng_str note);
 
-/* undo_record.c. Reads undo->run's record into `what` and the like. NG_ENOTFOUND: there is
- * none; NG_EFORBIDDEN: it is of another agent. */
+/* undo_record.c. Reads the record of an undo that goes on into `what` and the like, and takes
+ * it over. NG_ENOTFOUND: there is none; NG_EFORBIDDEN: it is of another agent; NG_ECONFLICT: it
+ * runs. */
 int undo_record_read(struct undo *undo, struct ng_str run);
 /* Stores the record; waits for the commit. */
 int undo_record_write(struct undo *undo);
 /* Removes it, and the records of the undos that this one has taken back as a whole. */
 int undo_record_end(struct undo *undo);
+struct ng_key undo_record_key(struct ng_str run);
+
+/* undo_running.c: the undos of this process. */
+int undo_running_open(struct call *call);
+/* False: another call does this run. */
+bool undo_running_add(struct undo *undo);
+/* A no-op unless it was added. */
+void undo_running_remove(struct undo *undo);
+bool undo_is_running(struct gateway *gateway, struct ng_str run);
+
+/* undo_unfinished.c. Takes over the undo of this record, which its process does not do any
+ * more; with dry_run only finds out whether that is possible. NG_ECONFLICT: it runs. */
+int undo_take_over(struct undo *undo, const struct ng_value *record);
+/* Others may continue it: this process has failed to. */
+void undo_release(struct undo *undo);
+/* Does a process do the undo of this record? */
+int undo_record_runs(struct call *call, struct ng_str run, const struct ng_value *record,
+                     bool *ret);
 
 #endif

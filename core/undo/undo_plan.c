@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* undo_plan.c - plan of one document: its groups of changes, newest first, are taken out of
  * the present content. */
+#include "core/base/merge/merge_place.h"
 #include "core/base/merge/merge_text.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
@@ -24,7 +25,7 @@ void undo_plan_refuse(struct undo_plan *plan, const char *reason)
     plan->conflict = arena_printf(&plan->call->arena, "{\"reason\":\"%s\"}", reason);
 }
 
-static int plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict)
+int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict)
 {
     struct buf json;
     struct ng_writer writer;
@@ -62,16 +63,45 @@ static int plan_content(struct undo_plan *plan, uint64_t revision, struct conten
     return rc == NG_OK ? rc : call_no_memory(call);
 }
 
+/* Newer groups have been taken out of the text already: the lines become those of the text that
+ * is there. */
+static int plan_place(struct undo_plan *plan, struct merge_conflict *conflict,
+                      struct ng_str present)
+{
+    uint64_t lines[MERGE_PLACES_MAX];
+    if (str_equal(present, plan->next.text)) {
+        return NG_OK;
+    }
+    for (size_t i = 0; i < conflict->place_count; i++) {
+        lines[i] = conflict->places[i].line;
+    }
+    int rc = merge_place_lines(plan->next.text, present, lines, conflict->place_count);
+    for (size_t i = 0; i < conflict->place_count; i++) {
+        conflict->places[i].line = lines[i];
+    }
+    return rc;
+}
+
+/* Of the text and of the members. True: there is one. */
+static bool plan_join(struct merge_result *text, const struct merge_result *members)
+{
+    if (members->conflict.reason != MERGE_CLEAN) {
+        merge_conflict_join(&text->conflict, &members->conflict);
+    }
+    return text->conflict.reason != MERGE_CLEAN;
+}
+
 /* The merged content takes the place of what is there. */
 static int plan_take(struct undo_plan *plan, struct merge_result *text,
-                     struct merge_result *members)
+                     struct merge_result *members, struct ng_str present)
 {
     struct arena *arena = &plan->call->arena;
-    if (text->conflict.reason != MERGE_CLEAN) {
-        return plan_conflict(plan, &text->conflict);
+    if (plan_place(plan, &text->conflict, present) != NG_OK) {
+        return call_no_memory(plan->call);
     }
-    if (members->conflict.reason != MERGE_CLEAN) {
-        return plan_conflict(plan, &members->conflict);
+    if (plan_join(text, members)) {
+        return text->conflict.sides.rc == NG_OK ? undo_plan_conflict(plan, &text->conflict)
+                                                : call_no_memory(plan->call);
     }
     struct ng_str json = arena_copy(arena, buf_str(&members->text));
     if (text->text.rc != NG_OK || json.data == NULL ||
@@ -86,9 +116,11 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
     return NG_OK;
 }
 
-static int plan_merge(struct undo_plan *plan, const struct content *base,
-                      const struct content *before)
+static int plan_merge(struct undo_plan *plan, const struct undo_group *group,
+                      struct ng_str present)
 {
+    const struct content *base = &group->base;
+    const struct content *before = &group->before;
     struct ng_str names[CONTENT_MEMBERS_MAX];
     size_t count = content_names(plan->doc->collection, names);
     const struct members_sides sides = {base->members, plan->next.members, before->members};
@@ -98,14 +130,15 @@ static int plan_merge(struct undo_plan *plan, const struct content *base,
     if (rc == NG_OK) {
         rc = members_merge(&sides, names, count, &members);
     }
-    rc = rc == NG_OK ? plan_take(plan, &text, &members) : call_no_memory(plan->call);
+    rc = rc == NG_OK ? plan_take(plan, &text, &members, present) : call_no_memory(plan->call);
     merge_result_done(&text);
     merge_result_done(&members);
     return rc;
 }
 
-/* A group is taken out. */
-static int plan_group(struct undo_plan *plan, const struct undo_group *group)
+/* A group is taken out. present: the text that is there. */
+static int plan_group(struct undo_plan *plan, const struct undo_group *group,
+                      struct ng_str present)
 {
     const struct content *base = &group->base;
     const struct content *before = &group->before;
@@ -120,7 +153,7 @@ static int plan_group(struct undo_plan *plan, const struct undo_group *group)
     } else if (!plan->next.exists) {
         undo_plan_refuse(plan, "gone");
     } else {
-        return plan_merge(plan, base, before);
+        return plan_merge(plan, group, present);
     }
     return NG_OK;
 }
@@ -137,7 +170,7 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest)
     }
     plan->next = present;
     for (size_t i = 0; i < plan->group_count && plan->result == NG_UNDO_DONE; i++) {
-        rc = plan_group(plan, &plan->groups[i]);
+        rc = plan_group(plan, &plan->groups[i], present.text);
         if (rc != NG_OK) {
             return rc;
         }
@@ -212,7 +245,9 @@ static bool plan_is_forbidden(struct undo_plan *plan)
 {
     struct call *call = plan->undo->call;
     bool others = plan->doc->is_foreign && call->caller.role != NG_ROLE_ADMIN;
-    return others || !dispatch_may_change(call, plan->doc->key.collection);
+    bool cells = plan->doc->is_file && str_ends(plan->doc->key.id, ".ipynb") &&
+                 call->caller.mode != NG_MODE_AGENT;
+    return others || cells || !dispatch_may_change(call, plan->doc->shown.collection);
 }
 
 int undo_plan(struct undo_plan *plan)
@@ -221,13 +256,16 @@ int undo_plan(struct undo_plan *plan)
     const struct ng_doc *newest = NULL;
     plan->result = NG_UNDO_DONE;
     buf_init(&plan->text, 0);
-    if (doc->collection == NULL) {
+    if (doc->collection == NULL && !doc->is_file) {
         undo_plan_refuse(plan, "not_kept");
         return NG_OK;
     }
     if (plan_is_forbidden(plan)) {
         undo_plan_refuse(plan, "forbidden");
         return NG_OK;
+    }
+    if (doc->is_file) {
+        return undo_file_plan(plan);
     }
     struct call *call = plan->call;
     int rc = plan_load(plan);

@@ -3,16 +3,14 @@
 #include <string.h>
 
 #include "core/base/clock.h"
-#include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/cluster/cluster.h"
 #include "core/store/store.h"
 #include "undo.h"
 
 /* Bytes of a record; it has the names and numbers of the call that began the undo. */
 #define RECORD_BYTES_MAX ((size_t)4 << 20)
-/* Undos that were cut off, in one list. */
-#define RECORDS_SHOWN_MAX 1000
 
 static const struct ng_collection undo_records = {
     .name = UNDO_RECORDS,
@@ -20,12 +18,13 @@ static const struct ng_collection undo_records = {
     .field_size = sizeof(struct ng_field),
 };
 
-int undo_declare(struct call *call)
+int undo_open(struct call *call)
 {
-    return store_declare(call->gateway->store, call, &undo_records);
+    int rc = undo_running_open(call);
+    return rc == NG_OK ? store_declare(call->gateway->store, call, &undo_records) : rc;
 }
 
-static struct ng_key record_key(struct ng_str run)
+struct ng_key undo_record_key(struct ng_str run)
 {
     return (struct ng_key){ng_str_of(UNDO_RECORDS), ng_str_of(UNDO_RECORDS_SPACE), run};
 }
@@ -54,7 +53,11 @@ static void record_put(struct ng_writer *writer, struct undo *undo)
     struct record_names lists[RECORD_LISTS];
     const struct ng_trail *what = &undo->what;
     json_object(writer);
+    struct ng_str process = cluster_name(undo->call->gateway->cluster);
     json_member_string(writer, "agent", undo->call->caller.agent);
+    if (process.len > 0) {
+        json_member_string(writer, "gateway", process);
+    }
     json_member_int(writer, "time", clock_unix_ms());
     json_member_bool(writer, "all_spaces", undo->call->caller.all_spaces);
     json_member_string(writer, "parent_run", str_or(undo->parent_run, ng_str_of("")));
@@ -141,11 +144,14 @@ int undo_record_write(struct undo *undo)
     struct record_write write = {arena_copy(&call->arena, buf_str(&json))};
     int rc = json.rc == NG_OK && write.json.data != NULL ? NG_OK : call_no_memory(call);
     buf_done(&json);
+    if (rc == NG_OK) { /* others find this process before they find the record */
+        rc = cluster_announce(call->gateway->cluster, call);
+    }
     if (rc != NG_OK) {
         return rc;
     }
     const struct ng_change change = {.size = sizeof(change),
-                                     .key = record_key(ng_str_of(undo->run)),
+                                     .key = undo_record_key(ng_str_of(undo->run)),
                                      .fn = write_fn,
                                      .user = &write};
     rc = store_write_wait(call->gateway->store, call, &change, 1);
@@ -166,7 +172,7 @@ static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng
 static void record_drop(struct ng_change *change, struct ng_str run)
 {
     *change =
-        (struct ng_change){.size = sizeof(*change), .key = record_key(run), .fn = drop_fn};
+        (struct ng_change){.size = sizeof(*change), .key = undo_record_key(run), .fn = drop_fn};
 }
 
 static int record_remove(struct undo *undo, struct ng_str run)
@@ -188,18 +194,24 @@ static bool took_all(const struct undo *undo)
            what->id.data == NULL && undo->changes == NULL && undo->result.conflicts == 0;
 }
 
-/* An unfinished undo that was taken back has ended, if the caller may say so. */
+/* An unfinished undo that was taken back has ended, if the caller may say so. One that runs
+ * ends itself. */
 static int record_end_other(struct undo *undo, struct ng_str run)
 {
     struct call *call = undo->call;
-    const struct ng_key key = record_key(run);
+    const struct ng_key key = undo_record_key(run);
     const struct ng_doc *doc = NULL;
     int rc = store_get(call->gateway->store, call, &key, 0, &doc);
     if (rc != NG_OK || doc->revision == 0 || doc->deleted) {
         return rc;
     }
     bool own = str_equal(json_get_text(doc->body, "agent"), call->caller.agent);
-    return own || call->caller.role == NG_ROLE_ADMIN ? record_remove(undo, run) : NG_OK;
+    bool runs = false;
+    if (own || call->caller.role == NG_ROLE_ADMIN) {
+        rc = undo_record_runs(call, run, doc->body, &runs);
+        rc = rc == NG_OK && !runs ? record_remove(undo, run) : rc;
+    }
+    return rc;
 }
 
 int undo_record_end(struct undo *undo)
@@ -235,7 +247,7 @@ static int record_take(struct undo *undo, const struct ng_value *body)
 int undo_record_read(struct undo *undo, struct ng_str run)
 {
     struct call *call = undo->call;
-    const struct ng_key key = record_key(run);
+    const struct ng_key key = undo_record_key(run);
     const struct ng_doc *doc = NULL;
     int rc = store_get(call->gateway->store, call, &key, 0, &doc);
     if (rc != NG_OK) {
@@ -261,61 +273,10 @@ int undo_record_read(struct undo *undo, struct ng_str run)
     }
     memcpy(undo->run, run.data, run.len);
     undo->run[run.len] = '\0';
+    rc = undo_take_over(undo, doc->body);
+    if (rc != NG_OK) {
+        return rc;
+    }
     undo->recorded = true;
     return record_take(undo, doc->body);
-}
-
-/* ---- those that were cut off ---- */
-
-struct record_list {
-    struct call *call;
-    ng_unfinished_fn *undo;
-    void *user;
-};
-
-static int list_row(void *user, const struct ng_doc *row)
-{
-    struct record_list *list = user;
-    const struct ng_value *body = NULL;
-    if (json_parse(&list->call->arena, row->json, JSON_DEPTH_DEFAULT, &body, NULL) != NG_OK) {
-        return 0;
-    }
-    const struct ng_unfinished undo = {.size = sizeof(undo),
-                                       .run = row->key.id,
-                                       .agent = json_get_text(body, "agent"),
-                                       .time_ms = json_get_integer(body, "time")};
-    const struct ng_caller *caller = &list->call->caller;
-    if (caller->role != NG_ROLE_ADMIN && !str_equal(undo.agent, caller->agent)) {
-        return 0;
-    }
-    return list->undo(list->user, &undo);
-}
-
-int undo_unfinished(struct call *call, ng_unfinished_fn *undo, void *user)
-{
-    struct record_list list = {call, undo, user};
-    const struct ng_query query = {.size = sizeof(query),
-                                   .collection = ng_str_of(UNDO_RECORDS),
-                                   .space = ng_str_of(UNDO_RECORDS_SPACE),
-                                   .limit = RECORDS_SHOWN_MAX};
-    uint64_t total = 0;
-    return store_query(call->gateway->store, call, &query, list_row, &list, &total);
-}
-
-static int tell_one(void *user, const struct ng_unfinished *undo)
-{
-    (void)user;
-    log_write(
-        NG_LOG_WARNING, "undo",
-        "the undo %.*s of %.*s was cut off; `notegate undo --continue %.*s` does the rest",
-        (int)undo->run.len, undo->run.data, (int)undo->agent.len, undo->agent.data,
-        (int)undo->run.len, undo->run.data);
-    return 0;
-}
-
-void undo_tell(struct call *call)
-{
-    if (undo_unfinished(call, tell_one, NULL) != NG_OK) {
-        call_reset_result(call); /* a database that is away: `undo --list` tells later */
-    }
 }

@@ -18,6 +18,8 @@
 #define HISTORY_BLAME_LINES 200
 #define HISTORY_UNDO_ITEMS 200
 #define HISTORY_UNDO_CHANGES 1000
+/* Undos in `unfinished`, the oldest ones; also no more than half of the room of an answer. */
+#define HISTORY_UNFINISHED_MAX 100
 /* Bytes of a text that is compared or blamed. */
 #define HISTORY_TEXT_MAX ((size_t)4 << 20)
 /* Values of a filter. */
@@ -175,7 +177,8 @@ int history_diff_rows(struct ng_call *call); /* history_diff of selected changes
 int history_blame_run(void *self, struct ng_call *call, struct ng_str args);
 int history_undo_run(void *self, struct ng_call *call, struct ng_str args);
 int history_restore_run(void *self, struct ng_call *call, struct ng_str args);
-/* The member `unfinished`: the undos that were cut off. */
+/* The member `unfinished`: the undos that were cut off. Before the rows, which leave room for
+ * what follows them only. */
 int history_put_unfinished(struct ng_call *call, struct ng_writer *writer);
 
 /* ---- history_summary.c ---- */

@@ -186,9 +186,12 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
     trail.until = u64_min(trail.until, before);
     list.writer = call->host->reply_json(call);
     json_object(list.writer);
+    rc = history_put_unfinished(call, list.writer);
     json_name(list.writer, "changes");
     json_array(list.writer);
-    rc = call->host->trail(call, &trail, log_take, &list, &next);
+    if (rc == NG_OK) {
+        rc = call->host->trail(call, &trail, log_take, &list, &next);
+    }
     if (rc == NG_OK) {
         rc = list.rc;
     }
@@ -201,9 +204,6 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
     if (next != 0) {
         json_member_string(list.writer, "cursor",
                            call->host->format(call, "%llu", (unsigned long long)next));
-    }
-    if (rc == NG_OK) {
-        rc = history_put_unfinished(call, list.writer);
     }
     json_end(list.writer);
     return rc;

@@ -197,17 +197,32 @@ static void put_items(struct ng_call *call, struct ng_writer *writer,
     }
 }
 
+struct unfinished_list {
+    struct ng_call *call;
+    struct ng_writer *writer;
+    size_t count;
+    size_t left; /* bytes that the rest of the answer keeps */
+};
+
 static int put_unfinished(void *user, const struct ng_unfinished *undo)
 {
-    json_string(user, undo->run);
+    struct unfinished_list *list = user;
+    if (list->count == HISTORY_UNFINISHED_MAX ||
+        list->call->host->answer_room(list->call) <= list->left) {
+        return 1;
+    }
+    json_string(list->writer, undo->run);
+    list->count++;
     return 0;
 }
 
 int history_put_unfinished(struct ng_call *call, struct ng_writer *writer)
 {
+    struct unfinished_list list = {
+        .call = call, .writer = writer, .left = call->host->answer_room(call) / 2};
     json_name(writer, "unfinished");
     json_array(writer);
-    int rc = call->host->unfinished(call, put_unfinished, writer);
+    int rc = call->host->unfinished(call, put_unfinished, &list);
     json_end(writer);
     return rc;
 }

@@ -2,6 +2,7 @@
 /* merge_conflict.c - conflicts of merges: reasons, places, their JSON; results of merges. */
 #include "merge_conflict.h"
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
 
@@ -40,6 +41,29 @@ void merge_conflict_add(struct merge_conflict *conflict, enum merge_reason reaso
         conflict->places[conflict->place_count++] = (struct merge_place){
             .line = line, .at = at, .present_len = present.len, .before_len = before.len};
     }
+}
+
+static struct ng_str place_side(const struct merge_conflict *conflict, size_t at, size_t len)
+{
+    return len > 0 ? str_make(conflict->sides.data + at, len) : ng_str_of("");
+}
+
+void merge_conflict_join(struct merge_conflict *conflict, const struct merge_conflict *other)
+{
+    size_t wanted = size_min(other->place_count, MERGE_PLACES_JOINED);
+    if (conflict->place_count + wanted > MERGE_PLACES_MAX) {
+        conflict->place_count = MERGE_PLACES_MAX - wanted;
+        conflict->sides.len = conflict->places[conflict->place_count].at;
+    }
+    for (size_t i = 0; i < other->place_count; i++) {
+        const struct merge_place *place = &other->places[i];
+        merge_conflict_add(
+            conflict, other->reason, place->line,
+            place_side(other, place->at, place->present_len),
+            place_side(other, place->at + place->present_len, place->before_len));
+    }
+    merge_conflict_set(conflict, other->reason);
+    conflict->count += other->count - other->place_count;
 }
 
 void merge_conflict_done(struct merge_conflict *conflict)

@@ -13,6 +13,8 @@
 /* Places that are told, and bytes of each of their sides. */
 #define MERGE_PLACES_MAX 32
 #define MERGE_SIDE_MAX ((size_t)1024)
+/* Places that the second of two kinds of conflicts has at least, if it has so many. */
+#define MERGE_PLACES_JOINED 8
 
 enum merge_reason {
     MERGE_CLEAN = 0,     /* no conflict */
@@ -44,6 +46,9 @@ void merge_conflict_set(struct merge_conflict *conflict, enum merge_reason reaso
  * sides.rc tells it. */
 void merge_conflict_add(struct merge_conflict *conflict, enum merge_reason reason,
                         uint64_t line, struct ng_str present, struct ng_str before);
+/* Adds the places of another one of the same document, for which the last ones give way where
+ * there are too many. */
+void merge_conflict_join(struct merge_conflict *conflict, const struct merge_conflict *other);
 void merge_conflict_done(struct merge_conflict *conflict);
 /* "overlap". */
 const char *merge_reason_name(enum merge_reason reason);

@@ -440,7 +440,8 @@ struct ng_undo_done {
     uint64_t total, undone, unchanged, conflicts; /* documents */
 };
 
-/* An undo that was cut off. Borrowed for the callback. Read by its size. */
+/* An undo that was cut off: no process does it any more. Borrowed for the callback. Read by its
+ * size. */
 struct ng_unfinished {
     size_t size;
     struct ng_str run;   /* "undo-..." */

@@ -17,19 +17,19 @@ static const struct put n; /* the document "n" */
 static void test_rows(void **state)
 {
     (void)state;
-    expect("history_log", "{}", "{\"changes\":[],\"has_more\":false,\"unfinished\":[]}");
+    expect("history_log", "{}", "{\"unfinished\":[],\"changes\":[],\"has_more\":false}");
     put(&(struct put){.text = "one\ntwo\n", .run = "run-1"});
     put(&(struct put){.text = "one\n2\n", .agent = "bob", .tool = "notebook"});
     put(&(struct put){.deletes = true, .action = "removed"});
     expect("history_log", "{\"space\":\"shared\"}",
-           args("{'changes':["
+           args("{'unfinished':[],'changes':["
                 "{%s,'action':'removed','space':'shared','collection':'notebooks','id':'n',"
                 "'revision':3,'summary':'removed 3 lines','kept':true,'added':0,'removed':3},"
                 "{%s,'action':'updated','space':'shared','collection':'notebooks','id':'n',"
                 "'revision':2,'summary':'2','kept':true,'added':1,'removed':1},"
                 "{%s,'action':'created','space':'shared','collection':'notebooks','id':'n',"
                 "'revision':1,'summary':'one','kept':true,'added':3,'removed':0}],"
-                "'has_more':false,'unfinished':[]}",
+                "'has_more':false}",
                 made(&n, 3), made(&n, 2), made(&n, 1)));
 }
 

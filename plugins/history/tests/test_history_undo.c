@@ -148,6 +148,21 @@ static void test_groups(void **state)
     assert_string_equal(at(told, "agents"), "[\"ada\"]");
 }
 
+/* A conflict of an older group: its line is that of the text that is there, and not of the text
+ * from which the newer groups are taken out. */
+static void test_line_of_an_older_group(void **state)
+{
+    (void)state;
+    write_as("bob", NULL, "1\n2\n3\n");
+    write_as("ada", "run-1", "1\n2\nthree\n");
+    write_as("bob", NULL, "1\n2\nTHREE\n");
+    write_as("ada", "run-1", "a\nb\nc\n1\n2\nTHREE\n");
+    const char *told = undo("{\"run\":\"run-1\"}");
+    assert_string_equal(at(told, "items.0.conflict.reason"), "overlap");
+    assert_string_equal(at(told, "items.0.conflict.at.0.present"), "THREE");
+    assert_int_equal(int_at(told, "items.0.conflict.at.0.line"), 6);
+}
+
 static void test_what_is_not_kept(void **state)
 {
     (void)state;
@@ -206,12 +221,28 @@ static void test_members(void **state)
     assert_string_equal(at(told, "items.0.conflict.reason"), "member");
     assert_string_equal(at(told, "items.0.conflict.at.0.present"), "title: \"His\"");
     assert_string_equal(page_member(id, "title"), "His");
+    /* The text, too. */
+    by("ada", "run-4", "notebook_update",
+       args("{'notebook_id':'%s','collection':'pages','title':'Mine','edits':[{'old_str':"
+            "'first','new_str':'1st'}]}",
+            id));
+    by("bob", "x", "notebook_update",
+       args("{'notebook_id':'%s','collection':'pages','title':'Its','edits':[{'old_str':'1st',"
+            "'new_str':'primo'}]}",
+            id));
+    told = undo("{\"run\":\"run-4\",\"dry_run\":false}");
+    assert_string_equal(at(told, "items.0.conflict.reason"), "overlap");
+    assert_string_equal(at(told, "items.0.conflict.at.0.present"), "primo");
+    assert_string_equal(at(told, "items.0.conflict.at.0.before"), "first");
+    assert_string_equal(at(told, "items.0.conflict.at.1.line"), "none");
+    assert_string_equal(at(told, "items.0.conflict.at.1.present"), "title: \"Its\"");
+    assert_string_equal(page_member(id, "content"), "# A\nprimo\n\n# B\nSECOND\n");
     /* A deleted one comes back with its creator. */
     by("ada", "run-3", "notebook_delete",
        args("{'notebook_id':'%s','collection':'pages'}", id));
     (void)undo("{\"run\":\"run-3\",\"dry_run\":false}");
     assert_string_equal(page_member(id, "metadata.created_by"), "agent:bob");
-    assert_string_equal(page_member(id, "title"), "His");
+    assert_string_equal(page_member(id, "title"), "Its");
 }
 
 /* ---- random changes of several agents ---- */
@@ -416,6 +447,49 @@ static void test_undo_of_an_unfinished_one(void **state)
     assert_string_equal(unfinished(), "[]");
 }
 
+/* Those of others, as many as one page of the records has, hide none of the caller's. */
+static void test_unfinished_of_others(void **state)
+{
+    char id[32];
+    (void)state;
+    for (int i = 0; i < 1001; i++) {
+        (void)snprintf(id, sizeof(id), "undo-%012d", i);
+        put(&(struct put){
+            .collection = "history_undos", .id = id, .json = "{\"agent\":\"eve\"}"});
+    }
+    put(&(struct put){.collection = "history_undos",
+                      .id = "undo-aaaaaaaaaaaa",
+                      .json = "{\"agent\":\"ada\"}"});
+    put_text("1\n");
+    struct answer answer =
+        with_key(NG_ROLE_WRITER, "ada", "shared", "{\"agent\":\"ada\",\"since\":\"#0\"}");
+    assert_string_equal(at(answer.text, "unfinished"), "[\"undo-aaaaaaaaaaaa\"]");
+    answer_free(&answer);
+}
+
+/* Many of them leave room for changes, and more than are listed. */
+static void test_many_unfinished(void **state)
+{
+    char id[32];
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(id, sizeof(id), "undo-%012d", i);
+        put(&(struct put){
+            .collection = "history_undos", .id = id, .json = "{\"agent\":\"eve\"}"});
+        (void)snprintf(id, sizeof(id), "n%d", i);
+        put(&(struct put){.id = id, .text = "a line of some length\n", .run = "r"});
+    }
+    struct answer answer = go("history_log", "{\"limit\":200,\"space\":\"shared\"}");
+    assert_string_equal(at(answer.text, "unfinished.0"), "undo-000000000000");
+    assert_string_equal(at(answer.text, "unfinished.100"), "none");
+    assert_string_equal(at(answer.text, "changes.0.id"), "n299");
+    assert_string_equal(at(answer.text, "has_more"), "true");
+    answer_free(&answer);
+    const char *told = undo("{\"run\":\"r\"}");
+    assert_string_equal(at(told, "unfinished.100"), "none");
+    assert_string_equal(at(told, "items.0.result"), "undone");
+}
+
 /* A kill between the last document and the end of the record leaves nothing to do. */
 static void test_continue_without_a_rest(void **state)
 {
@@ -492,12 +566,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         WITH(test_groups),
+        WITH(test_line_of_an_older_group),
         WITH_SQLITE(test_what_is_not_kept),
         WITH(test_members),
         cmocka_unit_test(test_random),
         WITH(test_selection),
         WITH(test_empty_names),
         WITH(test_undo_of_an_unfinished_one),
+        WITH(test_unfinished_of_others),
+        WITH(test_many_unfinished),
+        WITH_SMALL(test_many_unfinished),
         WITH(test_continue_without_a_rest),
         WITH(test_rights),
         WITH(test_restore),

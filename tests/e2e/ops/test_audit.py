@@ -38,6 +38,8 @@ def test_calls_of_all_doors_and_events(tmp_path):
     answer = mcp(gateway, admin, "tools/call", {"name": "notebook", "arguments": WRITE | {"name": "m"}})
     assert answer.status_code == 200, answer.text
     assert gateway.client.post("/v1/reload", headers=bearer(admin)).status_code == 200
+    saved = notegate("backup", tmp_path / "saved", "--data-dir", data)
+    assert saved.returncode == 0, saved.stderr
     assert gateway.stop() == 0
     here = notegate("call", "notebook", json.dumps(WRITE | {"name": "c"}), "--data-dir", data, "--agent", "cleo")
     assert here.returncode == 0, here.stderr
@@ -59,7 +61,8 @@ def test_calls_of_all_doors_and_events(tmp_path):
         ("rest", "n"), ("mcp", "m"), ("cli", "c")]
     assert picked(found, tool="notebook", face="cli")[0]["agent"] == "cleo"
     assert [event["operation"] for event in found if "tool" not in event] == [
-        "key_add", "key_add", "refused", "reload", "stop"]
+        "key_add", "key_add", "refused", "reload", "backup", "stop"]
+    assert [(event["outcome"], event["remote"]) for event in picked(found, operation="backup")] == [("ok", "unix")]
     assert [event["docs"][0]["id"] for event in picked(found, operation="key_add")] == [key_id(admin), key_id(reader)]
 
     plain = b"\n".join(raw(data))

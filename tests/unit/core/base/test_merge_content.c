@@ -105,6 +105,46 @@ static void test_limits(void **state)
     merge_conflict_done(&conflict);
 }
 
+/* Two kinds of conflicts of one document: the second one has its share of the places. */
+static void test_join(void **state)
+{
+    static const unsigned counts[][3] = {{0, 2, 2},   {1, 0, 1},    {3, 4, 7},
+                                         {32, 4, 32}, {32, 20, 32}, {20, 32, 32}};
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(counts); i++) {
+        struct merge_conflict text = {.count = 0};
+        struct merge_conflict members = {.count = 0};
+        unsigned own = counts[i][1] < MERGE_PLACES_JOINED ? counts[i][1] : MERGE_PLACES_JOINED;
+        for (unsigned at = 0; at < counts[i][0]; at++) {
+            merge_conflict_add(&text, MERGE_OVERLAP, at + 1, ng_str_of("one"), ng_str_of(""));
+        }
+        for (unsigned at = 0; at < counts[i][1]; at++) {
+            merge_conflict_add(&members, MERGE_MEMBER, 0, ng_str_of("a: 1"),
+                               ng_str_of("a: 22"));
+        }
+        merge_conflict_join(&text, &members);
+        assert_int_equal(text.reason, counts[i][0] > 0 ? MERGE_OVERLAP : MERGE_MEMBER);
+        assert_int_equal(text.count, counts[i][0] + counts[i][1]);
+        assert_int_equal(text.place_count, counts[i][2]);
+        assert_int_equal(text.sides.rc, NG_OK);
+        for (size_t at = 0; at < text.place_count; at++) {
+            const struct merge_place *place = &text.places[at];
+            const char *side = text.sides.data + place->at;
+            if (place->line > 0) {
+                assert_memory_equal(side, "one", 3);
+                assert_int_equal(place->present_len + place->before_len, 3);
+            } else {
+                assert_memory_equal(side, "a: 1a: 22", 9);
+            }
+        }
+        for (size_t at = text.place_count - own; at < text.place_count; at++) {
+            assert_int_equal(text.places[at].line, 0);
+        }
+        merge_conflict_done(&text);
+        merge_conflict_done(&members);
+    }
+}
+
 static void test_names(void **state)
 {
     static const char *const names[] = {"",         "overlap",   "member",       "cell",
@@ -140,9 +180,9 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),          cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_limits),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_texts),  cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_join),
+        cmocka_unit_test(test_names),  cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,16 @@ static int put_change(struct ng_call *call, const struct ng_doc *present, struct
     return call->host->draft_json(next, ng_str_of("{\"text\":\"sesame\"}"));
 }
 
+static int keep_change(struct ng_call *call, const struct ng_doc *present,
+                       struct ng_draft *next, void *user)
+{
+    (void)call;
+    (void)present;
+    (void)next;
+    (void)user;
+    return NG_OK;
+}
+
 static int fail_change(struct ng_call *call, const struct ng_doc *present,
                        struct ng_draft *next, void *user)
 {
@@ -227,6 +237,48 @@ static void test_a_change(void **state)
     harness_close(&harness);
 }
 
+static void background_done(void *user, int rc)
+{
+    struct wait *wait = user;
+    assert_int_equal(rc, NG_OK);
+    pthread_mutex_lock(&wait->lock);
+    wait->ended = true;
+    pthread_cond_signal(&wait->done);
+    pthread_mutex_unlock(&wait->lock);
+}
+
+static void change_in_background(struct harness *harness, const char *id, ng_change_fn *fn)
+{
+    struct wait wait = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+    const struct ng_change change = change_of(id, fn);
+    const struct ng_host *host = &harness->gateway->host;
+    assert_int_equal(
+        host->change_as(host, ng_str_of("ann"), &change, 1, background_done, &wait), NG_OK);
+    pthread_mutex_lock(&wait.lock);
+    while (!wait.ended) {
+        pthread_cond_wait(&wait.done, &wait.lock);
+    }
+    pthread_mutex_unlock(&wait.lock);
+}
+
+/* What a plugin changes outside of calls; a change that changes nothing has no entry. */
+static void test_background(void **state)
+{
+    struct harness harness;
+    (void)state;
+    open_with(&harness, plain);
+    change_in_background(&harness, "one", put_change);
+    change_in_background(&harness, "none", keep_change);
+    char *text = audit_text(&harness);
+    assert_int_equal(audit_count(text, "{\"v\":1"), 1);
+    assert_non_null(
+        strstr(text, "\"operation\":\"background\",\"outcome\":\"ok\",\"docs\":[{"));
+    assert_non_null(strstr(text, "\"agent\":\"~"));
+    assert_non_null(strstr(text, "\"revision\":1,\"seq\":1}]}"));
+    free(text);
+    harness_close(&harness);
+}
+
 static void test_many_documents(void **state)
 {
     struct harness harness;
@@ -350,10 +402,10 @@ static void test_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_change),        cmocka_unit_test(test_many_documents),
-        cmocka_unit_test(test_a_failed_change), cmocka_unit_test(test_a_failed_commit),
-        cmocka_unit_test(test_refused_calls),   cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_a_change),        cmocka_unit_test(test_background),
+        cmocka_unit_test(test_many_documents),  cmocka_unit_test(test_a_failed_change),
+        cmocka_unit_test(test_a_failed_commit), cmocka_unit_test(test_refused_calls),
+        cmocka_unit_test(test_operations),      cmocka_unit_test(test_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
