@@ -511,6 +511,16 @@ static int op_record(struct file_op *op, const char *revision)
                               : store_change(op->files->store, call, changes, count);
 }
 
+/* The mode of a new file is known only now. */
+static void op_note_mode(struct file_op *op)
+{
+    struct stat st;
+    int saved = op->put == FILE_PUT_RENAME && op->temp >= 0 ? op->temp : op->fd;
+    if (saved >= 0 && fstat(saved, &st) == 0) {
+        op->record.versions.saved.mode = (uint32_t)st.st_mode & 07777U;
+    }
+}
+
 /* False if the folder of the root was replaced meanwhile: the file was saved elsewhere. */
 static bool op_root_is_current(const struct file_op *op)
 {
@@ -574,5 +584,6 @@ static int op_save(struct file_op *op)
     if (op->next.data != NULL && op->temp >= 0 && !op->copy) {
         files_keep_saved(op->files, op);
     }
+    op_note_mode(op);
     return op_complete(op, op->record.after);
 }
