@@ -23,7 +23,7 @@ PEOPLE = ("ana", "ben")
 def place(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
-    gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}"])
+    gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}", f"opennotes.notebooks={root}"])
     yield gateway, root
     assert gateway.stop() == 0, gateway.errors
 
@@ -159,18 +159,35 @@ def test_a_file_that_comes_back_has_its_mode(place):
     assert (root / "secret").stat().st_mode & 0o777 == 0o600
 
 
+def notes_of(root):
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.md")}
+
+
+def test_a_note_that_moved_comes_back_with_its_links(place):
+    gateway, root = place
+    (root / "plan.md").write_text("# Plan\n\n[Ada](ada.md)\n")
+    (root / "ada.md").write_text("# Ada\n\n[the plan](plan.md)\n")
+    before = notes_of(root)
+    ask(gateway, "opennotes_move", {"path": "plan.md", "to": "done/plan.md"}, "robot", "night")
+    assert "done/plan.md" in notes_of(root)["ada.md"]
+    told = undo(gateway, run="night")
+    assert told["conflicts"] == 0 and notes_of(root) == before, told
+    ask(gateway, "opennotes_delete", {"path": "plan.md"}, "robot", "cleanup")
+    undo(gateway, run="cleanup")
+    assert notes_of(root) == before
+
+
 def test_a_moved_folder_is_not_torn(place):
     gateway, root = place
     (root / "sub").mkdir()
     for name in ("a.md", "b.md"):
         edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\n", run="before")
-    answer = gateway.call("fileEditor", {"command": "move", "path": str(root / "sub"), "destination": str(root / "new")},
-                          {"X-Notegate-Agent": "robot", "X-Notegate-Run": "night"})
-    if answer.status_code != 200:
-        pytest.skip("fileEditor moves no folders")
+    (root / "links.md").write_text("[a](sub/a.md)\n")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    moved = notes_of(root)
     told = undo(gateway, run="night")
-    assert told["undone"] == 0 and {item["conflict"]["reason"] for item in told["items"]} == {"not_kept"}
-    assert sorted(path.name for path in (root / "new").iterdir()) == ["a.md", "b.md"] and not (root / "sub").exists()
+    assert told["undone"] == 0 and {item["conflict"]["reason"] for item in told["items"]} == {"not_kept"}, told
+    assert notes_of(root) == moved and moved["links.md"] == "[a](new/a.md)\n"
 
 
 def test_cells_need_the_mode_agent_wherever_they_are(place):
