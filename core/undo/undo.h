@@ -94,7 +94,6 @@ struct undo {
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    struct undo_moved *moved; /* of a preview */
     struct undo_moved *moved; /* of a preview, the newest plan first */
     bool recorded;            /* its record is stored */
     bool is_running;
