@@ -128,8 +128,6 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
     op->locked = locked;
     bool waits = op->waited != NULL;
     int rc = op_drive(op);
-    bool waits = op->waited != NULL;
-    int rc = op_drive(op);
     if (waits) {
         op->waited->version = rc == NG_OK ? op->record.versions.saved.number : 0;
         return rc;
