@@ -129,7 +129,7 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
     bool waits = op->waited != NULL;
     int rc = op_drive(op);
     if (waits) {
-        op->waited->version = op->record.versions.saved.number;
+        op->waited->version = rc == NG_OK ? op->record.versions.saved.number : 0;
         return rc;
     }
     if (rc == FILES_WAITING) {
@@ -544,7 +544,9 @@ static int op_complete(struct file_op *op, const char *revision)
     }
     struct result before = call->staged;
     files_op_enter(op, FILE_OP_ENDING);
-    if (op->waited == NULL) {
+    if (op->waited != NULL) {
+        op->waited->saved = true;
+    } else {
         (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     }
     int rc = op_record(op, revision);
