@@ -8,7 +8,8 @@
 #define HISTORY_OPTIONS (OPTION_CONFIG | OPTION_HISTORY | OPTION_JSON)
 #define HISTORY_NAMES                                                                          \
     "T is the name of a notebook, SPACE/COLLECTION/ID (everything behind the second / is the " \
-    "ID), or a URI notegate://SPACE/KIND/ID."
+    "ID), the path of a file (it begins with /, ./ or ../), or a URI "                         \
+    "notegate://SPACE/KIND/ID."
 #define HISTORY_POINTS                                                                         \
     "P is a revision (7), a change (#1234: just after it), a time (2026-01-28T14:30:00Z), a "  \
     "day (its beginning), how long ago (2h, 7d), or now. What is behind the last @ is P if "   \

@@ -6,6 +6,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "history_changes.h"
 #include "history_session.h"
 
@@ -32,7 +33,8 @@ static int document_check(struct command_line *line, enum history_points points,
     if (rc != NG_OK) {
         return command_usage(line, "\"%s\" names no document: %s", line->words[0], why);
     }
-    if (line->find.space != NULL && ret->name.space.data != NULL) {
+    bool has_space = ret->name.space.data != NULL || ret->name.path.len > 0;
+    if (line->find.space != NULL && has_space) {
         return command_usage(line, "\"%s\" names the space already: leave out --space",
                              line->words[0]);
     }
@@ -114,6 +116,10 @@ static void show_part(struct history_session *session, const struct ng_value *an
                       bool is_first)
 {
     struct ng_str content = json_get_text(answer, "content");
+    if (json_get(answer, "encoding") != NULL) {
+        struct ng_str coded = content;
+        (void)base64_decode_in(&session->ask.arena, coded, BASE64_STANDARD, &content);
+    }
     if (is_first && session->out.is_terminal) {
         history_print_head(&session->text, session->out.style, answer);
     }

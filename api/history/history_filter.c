@@ -39,7 +39,7 @@ int history_filter_name(struct command_line *line, struct history_name *ret)
         return command_usage(line, "\"%s\" names no document: %s", line->words[0], why);
     }
     if (line->find.id != NULL || line->find.collection != NULL ||
-        (line->find.space != NULL && ret->space.data != NULL)) {
+        (line->find.space != NULL && (ret->space.data != NULL || ret->path.len > 0))) {
         return command_usage(line,
                              "\"%s\" names the document already: leave out --id, "
                              "--collection and --space",
@@ -47,6 +47,10 @@ int history_filter_name(struct command_line *line, struct history_name *ret)
     }
     if (str_ends(ret->id, "*")) { /* which would mean a beginning */
         ret->id = arena_printf(&line->arena, "%.*s\\*", (int)ret->id.len - 1, ret->id.data);
+    }
+    if (str_ends(ret->path, "*")) {
+        ret->path =
+            arena_printf(&line->arena, "%.*s\\*", (int)ret->path.len - 1, ret->path.data);
     }
     return COMMAND_OK;
 }

@@ -120,10 +120,16 @@ static int name_of_path(struct ng_str word, struct history_name *ret, const char
     }
     if (ret->id.len == 0 || ret->collection.len == 0 ||
         (ret->space.data != NULL && ret->space.len == 0)) {
-        *ret_why = "it must be NAME, SPACE/COLLECTION/ID or notegate://SPACE/KIND/ID";
+        *ret_why = "it must be NAME, SPACE/COLLECTION/ID, a path that begins with / or ., or "
+                   "notegate://SPACE/KIND/ID";
         return NG_EINVAL;
     }
     return NG_OK;
+}
+
+static bool name_is_path(struct ng_str word)
+{
+    return str_begins(word, "/") || str_begins(word, "./") || str_begins(word, "../");
 }
 
 int history_name_parse(struct arena *arena, struct ng_str word, enum history_points points,
@@ -133,6 +139,10 @@ int history_name_parse(struct arena *arena, struct ng_str word, enum history_poi
     name_take_point(&word, points, ret);
     if (mcp_uri_is_ours(word)) {
         return name_of_uri(arena, word, ret, ret_why);
+    }
+    if (name_is_path(word)) {
+        ret->path = word;
+        return NG_OK;
     }
     return name_of_path(word, ret, ret_why);
 }

@@ -4,6 +4,7 @@
  *   todo                     the named notebook
  *   SPACE/COLLECTION/ID      two slashes or more; further ones belong to the id
  *   notegate://SPACE/KIND/ID a URI, percent-encoded
+ *   /a/b  ./b  ../b          a file, from the working directory of the command on
  *   T@P                      the last @, if what is behind it is a point; else it is part of T
  */
 #ifndef NOTEGATE_API_HISTORY_NAME_H
@@ -16,6 +17,7 @@
 struct history_name {
     struct ng_str space; /* absent: of a bare name */
     struct ng_str collection, id;
+    struct ng_str path;  /* of a file; then the three are absent */
     struct ng_str point; /* behind the @; absent: none */
 };
 

@@ -85,9 +85,20 @@ static void print_revision(struct buf *out, const struct ng_value *object, const
     history_print_word(out, json_text(json_get(object, name)));
 }
 
-/* SPACE/COLLECTION/ID: a word that names the document. */
+/* A file is named by its path. A notebook may have a name like one. */
+static bool is_file(const struct ng_value *object)
+{
+    return str_begins(json_get_text(object, "id"), "/") &&
+           !str_is(json_get_text(object, "collection"), "notebooks");
+}
+
+/* SPACE/COLLECTION/ID, or a path: a word that names the document. */
 void history_print_title(struct buf *out, const struct ng_value *object)
 {
+    if (is_file(object)) {
+        history_print_word(out, json_get_text(object, "id"));
+        return;
+    }
     struct ng_str space = json_get_text(object, "space");
     if (space.len > 0) {
         history_print_word(out, space);
@@ -305,8 +316,12 @@ static void print_header_raw(struct buf *out, const struct ng_value *answer, con
     struct ng_str space = json_get_text(answer, "space");
     struct ng_str collection = json_get_text(answer, "collection");
     struct ng_str id = json_get_text(answer, "id");
-    (void)buf_printf(out, "%s %.*s/%.*s/%.*s@%" PRId64 "\n", sign, (int)space.len, space.data,
-                     (int)collection.len, collection.data, (int)id.len, id.data,
+    (void)buf_printf(out, "%s ", sign);
+    if (!is_file(answer)) {
+        (void)buf_printf(out, "%.*s/%.*s/", (int)space.len, space.data, (int)collection.len,
+                         collection.data);
+    }
+    (void)buf_printf(out, "%.*s@%" PRId64 "\n", (int)id.len, id.data,
                      json_get_integer(answer, revision));
 }
 

@@ -17,7 +17,9 @@ enum reload_kind reload_kind_of(const char *key)
         {"limits.body limits.depth limits.call_timeout limits.result limits.buffered "
          "limits.connections limits.streams limits.queue tools.max_answer",
          RELOAD_TAKEN},
-        {"shutdown_timeout shutdown_delay history.keep journal.keep", RELOAD_TAKEN},
+        {"shutdown_timeout shutdown_delay history.keep history.files history.max_file "
+         "journal.keep",
+         RELOAD_TAKEN},
         {"audit.reads audit.keep audit.max_size", RELOAD_TAKEN},
         {"plugins", RELOAD_PLUGINS},
         {"plugin_path", RELOAD_TAKEN},

@@ -21,12 +21,15 @@ static void print_member(struct buf *out, const char *name, struct ng_str value)
     (void)buf_add_json(out, value);
 }
 
-/* Members every event has; what its plugin adds may replace the revision only (a file's is a
- * text). */
-static bool is_own_member(struct ng_str name)
+/* Members every event has; what its plugin adds may replace the revision (a file's is a text),
+ * and the lines where none were recorded (a file's are those of its version). */
+static bool is_own_member(const struct ng_event *event, struct ng_str name)
 {
+    if (str_in_words(name, "added removed")) {
+        return event->origin.has_lines;
+    }
     return str_in_words(name, "seq time agent space tool action collection id revision run "
-                              "request_id added removed");
+                              "request_id");
 }
 
 /* A part that is not known has no member. */
@@ -58,7 +61,7 @@ static void print_members(struct buf *out, const struct ng_event *event,
     }
     const struct ng_value *member = json_first(data);
     for (; member != NULL; member = member->next) {
-        if (!is_own_member(member->key)) {
+        if (!is_own_member(event, member->key)) {
             (void)buf_add_char(out, ',');
             (void)buf_add_json(out, member->key);
             (void)buf_add_char(out, ':');

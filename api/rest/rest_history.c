@@ -3,6 +3,7 @@
 #include "api/definitions/tool_routes.h"
 #include "api/http/http_reply.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
 #include "core/base/text/json_writer.h"
 #include "core/base/utf8.h"
 #include "core/call/plugin.h"
@@ -140,8 +141,8 @@ int rest_history(struct http_request *request)
     return NG_OK;
 }
 
-/* The text of one member, as it is. Answers of several documents do not have it, and remain
- * objects. */
+/* The text of one member, as it is, or the bytes. Answers of several documents do not have it,
+ * and remain objects. */
 static void reply_plain(struct http_request *request, struct call *call, const char *member)
 {
     const struct ng_value *answer = NULL;
@@ -154,6 +155,11 @@ static void reply_plain(struct http_request *request, struct call *call, const c
     const struct ng_value *text = json_get(answer, member);
     if (text == NULL) {
         (void)buf_add_str(&request->reply.body, call->final.text);
+        return;
+    }
+    if (json_get(answer, "encoding") != NULL) {
+        request->reply.content_type = "application/octet-stream";
+        (void)base64_decode(&request->reply.body, json_text(text), BASE64_STANDARD);
         return;
     }
     request->reply.content_type = "text/plain; charset=utf-8";

@@ -138,14 +138,16 @@ enum call_flag {
     CALL_HAS_REST = 64         /* rest_text is complete */
 };
 
-/* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED. */
+/* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED, and the
+ * history of files CALL_ALL_FOLDERS. */
 enum call_option {
     CALL_ON_LOOP = 1,       /* dispatch() is called on an event loop: nothing here may block */
     CALL_NO_DEADLINE = 2,   /* it takes as long as it takes */
     CALL_NO_RATE = 4,       /* it continues what was counted in the rate before */
     CALL_MUST_REPLY = 8,    /* its success has an answer: of a tool, of a resource */
     CALL_SPACE_ARGUED = 16, /* the argument `space` named the caller's space */
-    CALL_RAW_ANSWER = 32    /* tools.max_answer does not apply */
+    CALL_RAW_ANSWER = 32,   /* tools.max_answer does not apply */
+    CALL_ALL_FOLDERS = 64   /* file paths may lie in the folders of all plugins */
 };
 
 /* The answer of its idempotency key. */

@@ -88,6 +88,7 @@ struct gateway {
     struct {
         /* These a reload changes while calls read them. */
         atomic_size_t body, result, answer, buffered;
+        atomic_size_t version; /* of a file; 0: files have no versions */
         atomic_uint depth, connections, streams, queue;
         _Atomic int64_t call_timeout_ms;
         unsigned workers, stream_backlog;

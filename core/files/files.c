@@ -24,6 +24,11 @@ static const struct ng_collection files_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
+        .name = NG_FILE_VERSIONS,
+        .flags = NG_COLLECTION_QUIET,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
         .name = FILES_INTENTS,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
@@ -275,7 +280,7 @@ int files_set_roots(struct files *files, struct call *call, const struct ng_str 
 bool files_root_counts(struct call *call, const struct file_root *root)
 {
     return root->owner == NULL || root->owner == call_plugin(call) ||
-           !files_root_visible(call, root);
+           (call->options & CALL_ALL_FOLDERS) != 0 || !files_root_visible(call, root);
 }
 
 bool files_root_visible(struct call *call, const struct file_root *root)

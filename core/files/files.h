@@ -58,6 +58,20 @@ int files_transfer(struct files *files, struct call *call,
                    const struct ng_file_transfer *transfer);
 int files_undo(struct files *files, struct call *call, const struct ng_file_undo *undo);
 
+/* Of a change whose thread waits until it is durable: for the core's own work on many files.
+ * The functions of the edit must not reply. NG_EBUSY also if a call is changing the file. */
+struct files_waited {
+    struct ng_str note; /* in: members for the data of the event, as JSON; or {NULL, 0} */
+    uint32_t mode;      /* in: permission bits of a file that is made; 0: those of the umask */
+    uint64_t version;   /* out: that it made; 0: none */
+    bool saved;         /* out: the change took place; after an error recovery completes it */
+};
+
+int files_edit_wait(struct files *files, struct call *call, const struct ng_file_edit *edit,
+                    struct files_waited *inout);
+int files_transfer_wait(struct files *files, struct call *call,
+                        const struct ng_file_transfer *transfer, struct files_waited *inout);
+
 /* Contents of files in memory, for metrics. */
 struct files_kept_stats {
     size_t bytes, count, limit;

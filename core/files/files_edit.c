@@ -153,6 +153,9 @@ static int edit_locked(struct file_op *op)
     files_describe(&op->place, &op->present);
     op->keep_mode = op->present.type == NG_FILE_REGULAR;
     op->keep_owner = op->keep_mode;
+    if (op->waited != NULL && op->waited->mode != 0 && !op->keep_mode) {
+        op->mode = ((mode_t)op->waited->mode & 0777U) | S_IFREG;
+    }
     if (op->keep_mode) {
         rc = files_op_read(op, true, op->edit.max_bytes, &again);
         bool removed = rc == NG_ENOTFOUND && !op->place.exists; /* since it was resolved */
@@ -184,7 +187,8 @@ static int edit_begin(struct file_op *op)
     return files_op_lock(op);
 }
 
-int files_edit(struct files *files, struct call *call, const struct ng_file_edit *edit)
+static int edit_start(struct files *files, struct call *call, const struct ng_file_edit *edit,
+                      struct files_waited *waited)
 {
     struct file_op *op = NULL;
     int rc = files_op_new(files, call, FILE_CHANGE_EDIT, &op);
@@ -194,5 +198,18 @@ int files_edit(struct files *files, struct call *call, const struct ng_file_edit
     memcpy(&op->edit, edit, size_min(edit->size, sizeof(op->edit)));
     op->edit.path = arena_copy(&call->arena, edit->path);
     op->edit.expected_revision = arena_copy(&call->arena, edit->expected_revision);
+    op->waited = waited;
+    op->record.note = waited != NULL ? waited->note : STR_NONE;
     return files_op_start(op, edit_begin, edit_locked);
+}
+
+int files_edit(struct files *files, struct call *call, const struct ng_file_edit *edit)
+{
+    return edit_start(files, call, edit, NULL);
+}
+
+int files_edit_wait(struct files *files, struct call *call, const struct ng_file_edit *edit,
+                    struct files_waited *inout)
+{
+    return edit_start(files, call, edit, inout);
 }

@@ -178,3 +178,15 @@ bool files_is_refusal(int error)
     }
     return false;
 }
+
+int files_undo_hide(struct file_op *op, int rc)
+{
+    if (rc != NG_EOUTSIDE) {
+        return rc;
+    }
+    call_reset_result(op->call);
+    return call_fail(op->call, NG_EFORBIDDEN,
+                     "The last change of %.*s is part of a move of files that are not open to "
+                     "this caller, so it cannot be undone.",
+                     (int)op->undo.path.len, op->undo.path.data);
+}

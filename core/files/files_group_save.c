@@ -258,13 +258,19 @@ int files_group_complete(struct files *files, struct call *call, struct file_rec
     struct file_group *group = record->group;
     struct ng_change *changes = arena_alloc(&call->arena, NG_CHANGES_MAX * sizeof(*changes));
     size_t count = 0;
+    size_t room = FILES_GROUP_CARRY_MAX;
     int rc = changes != NULL ? NG_OK : call_no_memory(call);
     for (size_t i = 0; rc == NG_OK && i < group->count; i++) {
         if (count + FILES_GROUP_DOCUMENTS > NG_CHANGES_MAX - FILES_CHANGES_MAX) {
             rc = store_write_wait(files->store, call, changes, count);
             count = 0;
         }
-        count += files_effect_changes(&group->items[i].record, changes + count);
+        if (rc == NG_OK) {
+            rc = files_group_save_versions(files, call, &group->items[i], &room);
+        }
+        if (rc == NG_OK) {
+            count += files_effect_changes(&group->items[i].record, changes + count);
+        }
     }
     *ret_changes = changes;
     *ret_count = count;

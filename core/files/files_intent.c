@@ -21,11 +21,14 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
     record->intents = files_intent_space(call);
     record->agent = call->caller.agent;
     record->tool = call->pub.tool;
+    record->run = call->caller.run_id;
+    record->key_id = call->caller.key_id;
+    record->request = call->caller.request_id;
     bool complete = record->op.data != NULL && record->intents.data != NULL;
     return complete ? NG_OK : call_no_memory(call);
 }
 
-static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
+bool files_same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
 {
     const struct ng_value *root = NULL;
     if (present->revision == 0 || present->deleted ||
@@ -80,6 +83,8 @@ static void print_members(const struct file_record *record, struct buf *out)
     add_member(out, "space", record->space);
     add_member(out, "to", record->to);
     add_member(out, "to_space", record->to_space);
+    add_member(out, "copied", record->copied);
+    add_member(out, "copied_space", record->copied_space);
     if (record->to.len > 0) {
         add_member(out, "mark", ng_str_of(record->mark));
     }
@@ -106,6 +111,10 @@ static int print_record(struct call *call, const struct file_record *record, str
     print_members(record, out);
     add_member(out, "agent", record->agent);
     add_member(out, "tool", record->tool);
+    add_member(out, "run", record->run);
+    add_member(out, "key", record->key_id);
+    add_member(out, "request", record->request);
+    add_member(out, "note", record->note);
     if (record->group != NULL) {
         print_group(record->group, out);
     }
@@ -139,6 +148,8 @@ static int parse_members(struct call *call, const struct ng_value *value, struct
     ret->space = json_get_text(value, "space");
     ret->to = json_get_text(value, "to");
     ret->to_space = json_get_text(value, "to_space");
+    ret->copied = json_get_text(value, "copied");
+    ret->copied_space = json_get_text(value, "copied_space");
     /* Copies, because these are used as C strings. */
     ret->collection = arena_copy(&call->arena, json_get_text(value, "collection"));
     ret->action = arena_copy(&call->arena, json_get_text(value, "action"));
@@ -194,6 +205,10 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
     }
     ret->agent = json_get_text(root, "agent");
     ret->tool = json_get_text(root, "tool");
+    ret->run = json_get_text(root, "run");
+    ret->key_id = json_get_text(root, "key");
+    ret->request = json_get_text(root, "request");
+    ret->note = json_get_text(root, "note");
     ret->happened = json_is(json_get(root, "happened"), NG_TYPE_TRUE);
     /* A later change has pushed its undo step already; this older one must not go above it. */
     ret->undoable = ret->undoable && !ret->happened;
@@ -214,7 +229,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
 static int check_stale(struct call *call, const struct ng_doc *present, struct ng_str real,
                        struct file_record *record)
 {
-    if (present->revision == 0 || present->deleted || same_op(call, present, record->op)) {
+    if (present->revision == 0 || present->deleted ||
+        files_same_op(call, present, record->op)) {
         return NG_OK;
     }
     record->stale = arena_copy(&call->arena, present->json);
@@ -314,7 +330,7 @@ static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng
                    void *user)
 {
     struct file_record *record = user;
-    record->completed = !same_op(call_of(call), present, record->op);
+    record->completed = !files_same_op(call_of(call), present, record->op);
     if (!record->completed) {
         store_draft_delete(next);
     }
@@ -350,6 +366,9 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
         set_change(&changes[count++], FILES_INTENTS, record->intents, record->to, target_fn,
                    record);
     }
+    if (record->versions.found.real.len > 0) {
+        file_version_found(&record->versions.found, &changes[count++]);
+    }
     for (size_t i = 0; i < record->mark_count; i++) {
         struct file_built_on *mark = &record->marks[i];
         set_change(&changes[count++], FILES_INTENTS, mark->space, mark->real, mark_fn, mark);
@@ -375,115 +394,6 @@ bool files_record_removes(const struct file_record *record)
     return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
 }
 
-/* The file was removed. Without an earlier record of it a new document carries the event. */
-static int draft_gone(struct call *call, const struct file_record *record,
-                      const struct ng_doc *present, struct ng_draft *next)
-{
-    if (present->revision > 0 && !present->deleted) {
-        store_draft_delete(next);
-        return NG_OK;
-    }
-    struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
-                                       (int)record->op.len, record->op.data);
-    if (empty.data == NULL) {
-        return call_no_memory(call);
-    }
-    return store_draft_json(next, empty);
-}
-
-/* False for a move between spaces: an event must not reveal a path of the other space. */
-static bool within_space(const struct file_record *record)
-{
-    return str_equal(record->space, record->to_space);
-}
-
-/* The event at the path that has the new content. */
-static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                    void *user)
-{
-    struct file_record *record = user;
-    struct call *self = call_of(call);
-    if (record->sealed != NULL) {
-        self->staged = *record->sealed; /* a retry by the store has reset it */
-    }
-    if (record->move != NULL) {
-        /* Its other documents are in this transaction, too. */
-        record->completed = same_op(self, present, record->op);
-    }
-    if (record->completed || same_op(self, present, record->op)) {
-        return NG_OK;
-    }
-    if (files_record_removes(record) && record->happened) {
-        return NG_OK; /* the event of a later file at this path exists already */
-    }
-    if (files_record_removes(record)) {
-        return draft_gone(self, record, present, next);
-    }
-    struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
-                                      (int)record->op.len, record->op.data, record->after);
-    if (json.data == NULL) {
-        return call_no_memory(self);
-    }
-    bool from = files_record_moves(record) && within_space(record);
-    struct buf data;
-    buf_init(&data, FILES_JSON_MAX);
-    (void)buf_add_char(&data, '{');
-    if (record->after[0] !=
-        '\0') { /* unknown for a file in a moved folder, none for a folder */
-        (void)buf_printf(&data, "\"revision\":\"%s\"%s", record->after, from ? "," : "");
-    }
-    if (from) {
-        (void)buf_add_c(&data, "\"from\":");
-        (void)buf_add_json(&data, record->real);
-    }
-    (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? store_draft_json(next, json) : call_no_memory(self);
-    if (rc == NG_OK) {
-        store_draft_event(next, buf_str(&data));
-    }
-    buf_done(&data);
-    return rc;
-}
-
-/* The event at the source path of a move. */
-static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
-                         struct ng_draft *next, void *user)
-{
-    const struct file_record *record = user;
-    struct call *self = call_of(call);
-    if (record->completed || same_op(self, present, record->op)) {
-        return NG_OK;
-    }
-    struct buf data;
-    buf_init(&data, FILES_JSON_MAX);
-    (void)buf_add_c(&data, "{\"to\":");
-    (void)buf_add_json(&data, record->to);
-    (void)buf_add_char(&data, '}');
-    int rc = data.rc == NG_OK ? draft_gone(self, record, present, next) : call_no_memory(self);
-    if (rc == NG_OK && within_space(record)) {
-        store_draft_event(next, buf_str(&data));
-    }
-    buf_done(&data);
-    return rc;
-}
-
-static const char *event_action(const struct file_record *record)
-{
-    if (record->action.len > 0) {
-        return record->action.data;
-    }
-    if (files_record_moves(record)) {
-        return "moved";
-    }
-    if (files_record_removes(record)) {
-        return "deleted";
-    }
-    if (record->kind == FILE_CHANGE_CREATE || record->kind == FILE_CHANGE_UNDO_DELETE) {
-        return "created";
-    }
-    return "updated";
-}
-
 size_t files_effect_changes(struct file_record *record, struct ng_change *changes)
 {
     const char *events = FILES_EVENTS;
@@ -498,10 +408,18 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
         now = record->to;
     }
     size_t count = 0;
-    set_change(&changes[count], events, space, now, event_fn, record);
-    changes[count++].action = event_action(record);
+    struct file_versions *versions = &record->versions;
+    if (versions->left.real.len > 0 && !record->replaced) {
+        file_version_saved(&versions->left, &changes[count++]);
+    }
+    if (versions->saved.real.len > 0) {
+        file_version_saved(&versions->saved, &changes[count++]);
+    }
+    set_change(&changes[count], events, space, now, files_event_fn, record);
+    changes[count++].action = files_event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */
-        set_change(&changes[count], events, record->space, record->real, moved_away_fn, record);
+        set_change(&changes[count], events, record->space, record->real, files_moved_away_fn,
+                   record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
                    files_history_from_fn, record);

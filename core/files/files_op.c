@@ -126,7 +126,12 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
     }
     op->step = op->begin = begin;
     op->locked = locked;
+    bool waits = op->waited != NULL;
     int rc = op_drive(op);
+    if (waits) {
+        op->waited->version = rc == NG_OK ? op->record.versions.saved.number : 0;
+        return rc;
+    }
     if (rc == FILES_WAITING) {
         return NG_PENDING;
     }
@@ -140,6 +145,9 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
 /* Defers the call: the op may continue on another thread and must end first. */
 static int op_defer(struct file_op *op)
 {
+    if (op->waited != NULL) {
+        return NG_OK;
+    }
     if (op->deferred == NULL) {
         op->deferred = op->call->pub.host->defer(&op->call->pub);
     }
@@ -175,6 +183,10 @@ int files_op_lock(struct file_op *op)
         if (files_try_lock(op->files, name)) {
             op->locks_held++;
             continue;
+        }
+        if (op->waited != NULL) {
+            return call_fail(op->call, NG_EBUSY, "A call is changing %.*s just now.",
+                             (int)name.len, name.data);
         }
         int rc = op_defer(op);
         if (rc != NG_OK) {
@@ -306,6 +318,17 @@ static void op_committed(void *user, int rc)
     pool_resume(op->call->gateway->pool, &op->task);
 }
 
+/* Commits op->changes. NG_OK: on its way, and another thread may own the op by now; or, where
+ * the thread waits, durable. */
+static int op_write(struct file_op *op, size_t count)
+{
+    struct store *store = op->files->store;
+    if (op->waited != NULL) {
+        return store_write_wait(store, op->call, op->changes, count);
+    }
+    return store_write(store, op->call, op->changes, count, op_committed, op);
+}
+
 /* An earlier save was not completed: recover it first, then start again. */
 static int op_recover_stale(struct file_op *op)
 {
@@ -347,6 +370,9 @@ static int op_after_intent(struct file_op *op)
             op->call->staged = before;
         }
     }
+    if (rc == NG_OK && !answered) {
+        rc = files_op_save_versions(op);
+    }
     return rc != NG_OK || answered ? rc : op_save(op);
 }
 
@@ -371,12 +397,21 @@ int files_op_intent(struct file_op *op)
     if (rc != NG_OK) {
         return rc;
     }
+    rc = files_op_find_versions(op);
+    if (rc != NG_OK) {
+        return rc;
+    }
     enum file_op_stage before_stage = op->stage;
     op->step = op_after_intent;
     files_op_enter(op, FILE_OP_INTENDED);
     op->record.stale = str_make(NULL, 0);
     size_t count = files_intent_changes(&op->record, op->changes);
-    rc = store_write(op->files->store, op->call, op->changes, count, op_committed, op);
+    bool waits = op->waited != NULL;
+    rc = op_write(op, count);
+    if (rc == NG_OK && waits) {
+        op->commit_rc = NG_OK;
+        return op_after_intent(op);
+    }
     if (rc == NG_OK) {
         return FILES_WAITING;
     }
@@ -415,10 +450,10 @@ static int op_abandon(struct file_op *op, int rc)
     op->call->arena.failed = false; /* room for the dropping; `kept` has the failure */
     op->call->arena.oom = false;
     size_t count = files_intent_drop(&op->record, op->changes);
-    int write_rc =
-        store_write(op->files->store, op->call, op->changes, count, op_committed, op);
+    bool waits = op->waited != NULL;
+    int write_rc = op_write(op, count);
     /* If this fails, the next change of the file or the next start drops it. */
-    return write_rc == NG_OK ? FILES_WAITING : op_abandoned(op);
+    return write_rc == NG_OK && !waits ? FILES_WAITING : op_abandoned(op);
 }
 
 /* ---- completion */
@@ -475,7 +510,18 @@ static int op_record(struct file_op *op, const char *revision)
         return rc;
     }
     count += files_completion_changes(&op->record, changes + count);
-    return store_change(op->files->store, call, changes, count);
+    return op->waited != NULL ? store_write_wait(op->files->store, call, changes, count)
+                              : store_change(op->files->store, call, changes, count);
+}
+
+/* The mode of a new file is known only now. */
+static void op_note_mode(struct file_op *op)
+{
+    struct stat st;
+    int saved = op->put == FILE_PUT_RENAME && op->temp >= 0 ? op->temp : op->fd;
+    if (saved >= 0 && fstat(saved, &st) == 0) {
+        op->record.versions.saved.mode = (uint32_t)st.st_mode & 07777U;
+    }
 }
 
 /* False if the folder of the root was replaced meanwhile: the file was saved elsewhere. */
@@ -498,7 +544,11 @@ static int op_complete(struct file_op *op, const char *revision)
     }
     struct result before = call->staged;
     files_op_enter(op, FILE_OP_ENDING);
-    (void)call->pub.host->on_complete(&call->pub, op_ended, op);
+    if (op->waited != NULL) {
+        op->waited->saved = true;
+    } else {
+        (void)call->pub.host->on_complete(&call->pub, op_ended, op);
+    }
     int rc = op_record(op, revision);
     for (unsigned tries = 1;
          (rc == NG_EBUSY || rc == NG_EINTERNAL) && tries < FILES_QUEUE_TRIES; tries++) {
@@ -506,6 +556,9 @@ static int op_complete(struct file_op *op, const char *revision)
         (void)nanosleep(&pause, NULL);
         call->staged = op->record.sealed != NULL ? op->kept : before;
         rc = op_record(op, revision);
+    }
+    if (op->waited != NULL) {
+        op_ended(op, rc, STR_NONE);
     }
     return rc;
 }
@@ -536,5 +589,6 @@ static int op_save(struct file_op *op)
     if (op->next.data != NULL && op->temp >= 0 && !op->copy) {
         files_keep_saved(op->files, op);
     }
+    op_note_mode(op);
     return op_complete(op, op->record.after);
 }

@@ -252,6 +252,9 @@ static int recover_commit(struct files *files, struct call *call, struct file_re
     if (record->group != NULL) {
         rc = files_group_complete(files, call, record, &changes, &count);
     }
+    if (rc == NG_OK) {
+        rc = files_recover_versions(files, call, record);
+    }
     if (rc != NG_OK) {
         return rc;
     }
@@ -274,6 +277,9 @@ static int recover_as_author(struct files *files, struct call *call, struct file
     }
     author->caller.agent = record->agent;
     author->pub.tool = str_or(record->tool, ng_str_of(""));
+    author->caller.run_id = record->run;
+    author->caller.key_id = record->key_id;
+    author->caller.request_id = record->request;
     author->deadline_ns = call->deadline_ns;
     int rc = recover_commit(files, author, record, done);
     if (rc != NG_OK) {

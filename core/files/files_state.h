@@ -15,6 +15,7 @@
 #include "core/call/pool.h"
 #include "core/store/store.h"
 #include "files_place.h"
+#include "version/file_version.h"
 
 #define FILES_RETRIES_MAX 60     /* after saves of other programs; bounds the memory, too */
 #define FILES_LOCK_WAIT_MS 10000 /* wait for the flock of another process */
@@ -137,14 +138,16 @@ struct file_built_on {
 };
 
 struct file_record {
-    struct ng_str op;          /* id of this change: 16 hex digits */
-    struct ng_str intents;     /* the space of its intent */
-    struct ng_str agent, tool; /* of the change, for its events; absent in intents of
-                                  earlier versions */
+    struct ng_str op;                   /* id of this change: 16 hex digits */
+    struct ng_str intents;              /* the space of its intent */
+    struct ng_str agent, tool;          /* of the change, for its events; absent in intents of
+                                           earlier versions */
+    struct ng_str run, key_id, request; /* the same; each may be absent */
     enum file_change kind;
-    struct ng_str real, space;   /* the file; the source of a move */
-    struct ng_str to, to_space;  /* the destination of a move */
-    struct ng_str root, to_root; /* the roots' real paths */
+    struct ng_str real, space;          /* the file; the source of a move */
+    struct ng_str to, to_space;         /* the destination of a move */
+    struct ng_str copied, copied_space; /* of a copy: its source, for its version */
+    struct ng_str root, to_root;        /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
     char mark[FILES_MARK_SIZE];   /* of a move: files_mark() of the source, "" if unknown */
@@ -170,6 +173,8 @@ struct file_record {
     struct file_history *inode_history; /* read before `peek`; NULL: it is not wanted */
     struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
+    struct file_versions versions;  /* those that the change adds; zeros: none */
+    struct ng_str note; /* members for the data of its event, as JSON; or {NULL, 0} */
 };
 
 /* A file of a group. */
@@ -181,6 +186,7 @@ struct file_group_item {
     bool saves;                 /* its content changes */
     bool is_self;               /* the moved file itself */
     struct ng_str before, next; /* contents, while the change is made */
+    struct stat st;             /* of the file that has `before` */
 };
 
 struct file_group {
@@ -192,12 +198,15 @@ struct file_group {
 
 /* Bytes of the splices of a group in its intent. */
 #define FILES_GROUP_BYTES_MAX FILES_UNDO_BYTES_MAX
-/* Documents of one file of a group: two events, two histories. */
-#define FILES_GROUP_DOCUMENTS 4
+/* Documents of one file of a group: two versions, two events, two histories. */
+#define FILES_GROUP_DOCUMENTS 6
+/* Bytes of contents that a moved folder takes along as versions at the new paths. */
+#define FILES_GROUP_CARRY_MAX ((size_t)64 * 1024 * 1024)
 
 /* Most documents of one transaction. An intent: history, that of the inode, intent, intent at
- * the destination of a move, marks. A completion: two events, two histories, the intent. */
-#define FILES_CHANGES_MAX (4 + FILES_MARKS_MAX)
+ * the destination of a move, version, marks. A completion: the intent, two versions, two
+ * events, two histories. */
+#define FILES_CHANGES_MAX (5 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
 bool files_record_moves(const struct file_record *record);
@@ -210,6 +219,8 @@ size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes);
 /* Events and history alone, for a file of a group. */
 size_t files_effect_changes(struct file_record *record, struct ng_change *changes);
+/* Is the document of this change? */
+bool files_same_op(struct call *call, const struct ng_doc *present, struct ng_str op);
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret);
 /* Adds the answer of a call with an idempotency key to the JSON object in `out`, so that a
@@ -351,6 +362,9 @@ struct file_op {
     bool undo_load;                 /* undo: read the content */
     bool relock;                    /* undo: start again with undo_former or undo_load */
     struct file_grouping *grouping; /* NULL: the move has no group */
+    /* Its thread waits for the change; never FILES_WAITING. NULL: the answer of the call does.
+     */
+    struct files_waited *waited;
 };
 
 /* NG_EWOULDBLOCK: the call must not block. */
@@ -476,7 +490,28 @@ int files_group_recover(struct files *files, struct call *call, struct file_reco
  * to revert the group. Called at the begin of an undo. */
 int files_group_undo(struct file_op *op, const struct file_place *place, bool *ret_taken);
 
-/* ---- undo: files_undo.c, used by files_group_undo.c */
+/* ---- events: files_event.c */
+
+/* Change functions of a completion; user: the record. At the path with the new content, and at
+ * the source path of a move. */
+ng_change_fn files_event_fn;
+ng_change_fn files_moved_away_fn;
+/* The action of the first one. */
+const char *files_event_action(const struct file_record *record);
+
+/* ---- versions: files_versions.c */
+
+/* Plans the versions of the change in its record: before the intent what it finds, before the
+ * save what it adds. What a group finds is committed by the first. */
+int files_op_find_versions(struct file_op *op);
+int files_op_save_versions(struct file_op *op);
+/* Those that a file of a group adds. *inout_room: as in file_versions_carry(). */
+int files_group_save_versions(struct files *files, struct call *call,
+                              struct file_group_item *item, size_t *inout_room);
+/* Recovery of a change that took place: those that it adds. */
+int files_recover_versions(struct files *files, struct call *call, struct file_record *record);
+
+/* ---- undo: undo/files_undo.c, used by files_group_undo.c */
 
 /* Resolves op->undo_former as the destination. */
 int files_undo_target(struct file_op *op);

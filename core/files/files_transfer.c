@@ -160,6 +160,7 @@ static void transfer_plan(struct file_op *op)
 {
     struct arena *arena = &op->call->arena;
     struct file_record *record = &op->record;
+    struct ng_str space = arena_copy(arena, ng_str_of(op->place.root->space));
     struct ng_str to_space = arena_copy(arena, ng_str_of(op->target.root->space));
     op->copy = op->transfer.keep;
     op->keep_mode = true;
@@ -173,6 +174,8 @@ static void transfer_plan(struct file_op *op)
         record->before[0] = '\0';
         record->real = op->target.real;
         record->space = to_space;
+        record->copied = op->place.real;
+        record->copied_space = space;
         files_undo_sign(op->call, record, &record->undo);
         return;
     }
@@ -181,7 +184,7 @@ static void transfer_plan(struct file_op *op)
     record->undo.former = op->place.real;
     files_undo_sign(op->call, record, &record->undo);
     record->real = op->place.real;
-    record->space = arena_copy(arena, ng_str_of(op->place.root->space));
+    record->space = space;
     record->to = op->target.real;
     record->to_space = to_space;
 }
@@ -307,8 +310,8 @@ static int transfer_copy_edits(struct file_op *op)
     return NG_OK;
 }
 
-int files_transfer(struct files *files, struct call *call,
-                   const struct ng_file_transfer *transfer)
+static int transfer_start(struct files *files, struct call *call,
+                          const struct ng_file_transfer *transfer, struct files_waited *waited)
 {
     struct file_op *op = NULL;
     int rc = files_op_new(files, call, FILE_CHANGE_MOVE, &op);
@@ -319,6 +322,20 @@ int files_transfer(struct files *files, struct call *call,
     op->transfer.from = arena_copy(&call->arena, transfer->from);
     op->transfer.to = arena_copy(&call->arena, transfer->to);
     op->transfer.expected_revision = arena_copy(&call->arena, transfer->expected_revision);
+    op->waited = waited;
+    op->record.note = waited != NULL ? waited->note : STR_NONE;
     rc = transfer_copy_edits(op);
     return rc != NG_OK ? rc : files_op_start(op, transfer_begin, transfer_locked);
+}
+
+int files_transfer(struct files *files, struct call *call,
+                   const struct ng_file_transfer *transfer)
+{
+    return transfer_start(files, call, transfer, NULL);
+}
+
+int files_transfer_wait(struct files *files, struct call *call,
+                        const struct ng_file_transfer *transfer, struct files_waited *inout)
+{
+    return transfer_start(files, call, transfer, inout);
 }

@@ -279,6 +279,9 @@ void gateway_take_limits(struct gateway *gateway, const struct config *config)
     atomic_store(&gateway->limits.result, (size_t)config_int(config, "limits.result"));
     atomic_store(&gateway->limits.answer, (size_t)config_int(config, "tools.max_answer"));
     atomic_store(&gateway->limits.buffered, (size_t)config_int(config, "limits.buffered"));
+    atomic_store(&gateway->limits.version, config_bool(config, "history.files")
+                                               ? (size_t)config_int(config, "history.max_file")
+                                               : 0);
     atomic_store(&gateway->limits.depth, (unsigned)config_int(config, "limits.depth"));
     atomic_store(&gateway->limits.connections,
                  (unsigned)config_int(config, "limits.connections"));

@@ -122,4 +122,5 @@ const struct ng_host call_host = {
     .restore = host_restore,
     .undo_changes = host_undo_changes,
     .unfinished = host_unfinished,
+    .use_file = host_use_file,
 };

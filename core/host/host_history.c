@@ -7,7 +7,9 @@
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/dispatch/dispatch_space.h"
+#include "core/files/files.h"
 #include "core/history/trail.h"
+#include "core/json/json.h"
 #include "core/module/abi_size.h"
 #include "core/store/store.h"
 #include "core/undo/undo.h"
@@ -135,4 +137,113 @@ int host_unfinished(struct ng_call *pub, ng_unfinished_fn *undo, void *user)
 {
     struct call *call = call_of(pub);
     return call->may_block ? undo_unfinished(call, undo, user) : NG_EWOULDBLOCK;
+}
+
+/* ---- files ---- */
+
+/* Is one of the collections, which are words, visible to the caller? */
+static bool host_sees_one(struct call *call, struct ng_str words)
+{
+    bool sees = false;
+    while (words.len > 0 && !sees) {
+        const char *blank = memchr(words.data, ' ', words.len);
+        size_t len = blank != NULL ? (size_t)(blank - words.data) : words.len;
+        sees = len > 0 && dispatch_sees_collection(call, str_make(words.data, len));
+        len += blank != NULL;
+        words = str_make(words.data + len, words.len - len);
+    }
+    return sees;
+}
+
+struct host_words {
+    struct call *call;
+    struct ng_str words; /* call memory */
+};
+
+static int host_take_words(void *user, const struct ng_doc *row)
+{
+    struct host_words *taken = user;
+    struct arena *arena = &taken->call->arena;
+    struct ng_str data = arena_copy(arena, row->event_data);
+    const struct ng_value *body = NULL;
+    if (data.data != NULL &&
+        json_parse(arena, data, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK) {
+        taken->words = json_get_text(body, "collections");
+    }
+    return 1;
+}
+
+/* The collections of the changes of a file, as words; of a file that was removed they are in
+ * the data of that change. */
+static int host_file_collections(struct call *call, const struct ng_doc *newest,
+                                 struct ng_str *ret)
+{
+    struct host_words taken = {call, json_get_text(newest->body, "collections")};
+    const struct ng_range range = {.size = sizeof(range), .limit = 1};
+    int rc = NG_OK;
+    if (newest->deleted) {
+        rc = store_history(call->gateway->store, call, &newest->key, &range, host_take_words,
+                           &taken);
+    }
+    *ret = taken.words;
+    return rc;
+}
+
+/* A relative path begins in the first root. */
+static struct ng_str host_absolute(struct call *call, struct ng_str path)
+{
+    const struct ng_str *roots = NULL;
+    if (path.len > 0 && path.data[0] == '/') {
+        return path;
+    }
+    size_t count = files_roots(call->gateway->files, call, &roots);
+    return count == 0 ? path
+                      : arena_printf(&call->arena, "%.*s/%.*s", (int)roots[0].len,
+                                     roots[0].data, (int)path.len, path.data);
+}
+
+static int host_resolve_file(struct call *call, struct ng_str path, struct ng_key *ret)
+{
+    struct ng_file file = {.size = sizeof(file)};
+    call->options |= CALL_ALL_FOLDERS;
+    int rc = files_stat(call->gateway->files, call, host_absolute(call, path), &file);
+    call->options &= ~(unsigned)CALL_ALL_FOLDERS;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    struct ng_str space = arena_copy(&call->arena, file.space); /* of the roots' table */
+    if (space.data == NULL) {
+        return call_no_memory(call);
+    }
+    *ret = (struct ng_key){ng_str_of(NG_FILE_VERSIONS), space, file.real};
+    call->caller.space = space;
+    return NG_OK;
+}
+
+int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_key,
+                  struct ng_str *ret_collection)
+{
+    struct call *call = call_of(pub);
+    const struct ng_doc *newest = NULL;
+    struct ng_str words = STR_NONE;
+    int rc = host_resolve_file(call, path, ret_key);
+    if (rc != NG_OK || ret_collection == NULL) {
+        return rc;
+    }
+    rc = store_get(call->gateway->store, call, ret_key, 0, &newest);
+    if (rc == NG_OK && newest->revision != 0) {
+        rc = host_file_collections(call, newest, &words);
+    }
+    if (rc == NG_OK && !host_sees_one(call, words)) {
+        rc = call_fail(call, NG_ENOTFOUND,
+                       "no version of %.*s is kept: nothing has saved it through the gateway, "
+                       "or files are not kept (history.files, history.max_file)",
+                       (int)path.len, path.data);
+    }
+    if (rc == NG_OK) {
+        const char *blank = words.len > 0 ? memchr(words.data, ' ', words.len) : NULL;
+        *ret_collection =
+            str_make(words.data, blank != NULL ? (size_t)(blank - words.data) : words.len);
+    }
+    return rc;
 }

@@ -3,6 +3,7 @@
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
+#include "core/files/files.h"
 #include "core/store/store.h"
 #include "undo.h"
 
@@ -13,11 +14,11 @@ struct restore {
     const struct ng_doc *last; /* of a deleted document: before its deletion; NULL: not kept */
 };
 
-static int restore_conflict(struct call *call, const struct restore *restore, uint64_t present)
+int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint64_t present)
 {
     int rc = call_fail(
         call, NG_ECONFLICT, "revision %llu was expected, the document is at revision %llu",
-        (unsigned long long)restore->what.expected_revision, (unsigned long long)present);
+        (unsigned long long)what->expected_revision, (unsigned long long)present);
     struct ng_writer *details = call->pub.host->details(&call->pub);
     json_object(details);
     json_member_int(details, "currentRevision", (int64_t)present);
@@ -36,7 +37,7 @@ static int restore_fn(struct ng_call *pub, const struct ng_doc *present, struct 
     uint64_t added = 0;
     uint64_t removed = 0;
     if (restore->what.has_expected && restore->what.expected_revision != present->revision) {
-        return restore_conflict(call, restore, present->revision);
+        return undo_restore_conflict(call, &restore->what, present->revision);
     }
     if (content_of(&call->arena, collection, restore->source, &from) != NG_OK) {
         return call_no_memory(call);
@@ -96,6 +97,9 @@ int undo_restore(struct call *call, const struct ng_restore *what)
         return call_no_memory(call);
     }
     struct ng_str collection = what->key.collection;
+    if (str_is(collection, NG_FILE_VERSIONS)) {
+        return undo_restore_file(call, what);
+    }
     if (!dispatch_may_change(call, collection)) {
         return call_fail(call, NG_EFORBIDDEN,
                          "the caller may not change documents of %.*s: that needs the role "
@@ -110,4 +114,17 @@ int undo_restore(struct call *call, const struct ng_restore *what)
     const struct ng_change change = {
         .size = sizeof(change), .key = what->key, .fn = restore_fn, .user = restore};
     return store_change(call->gateway->store, call, &change, 1);
+}
+
+int undo_fail_as(struct call *call, struct call *own, int rc)
+{
+    struct ng_str message = own->staged.message;
+    struct ng_str details = buf_str(&own->details_buf);
+    const struct ng_value *value = NULL;
+    (void)call_fail(call, rc, "%.*s", (int)message.len, message.data);
+    if (call_details_are_open(own) &&
+        json_parse(&call->arena, details, JSON_DEPTH_DEFAULT, &value, NULL) == NG_OK) {
+        json_copy(call->pub.host->details(&call->pub), value);
+    }
+    return rc;
 }

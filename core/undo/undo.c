@@ -62,6 +62,9 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     if (plan->undo->parent_run.len > 0) {
         json_member_string(&writer, "parent_run", plan->undo->parent_run);
     }
+    if (doc->is_file) {
+        json_member_string(&writer, "path", doc->key.id);
+    }
     json_end(&writer);
     if (own.len > 2 && json.len > 0) { /* {"a":1} and {"undo":...}: one object */
         json.len--;
@@ -133,7 +136,7 @@ static int report(struct undo_plan *plan)
     const struct undo_doc *doc = plan->doc;
     const struct ng_undo_item item = {
         .size = sizeof(item),
-        .key = doc->key,
+        .key = doc->shown,
         .revisions = doc->revisions,
         .revision_count = doc->count,
         .result = plan->result,
@@ -224,19 +227,41 @@ static void name_rest(struct undo *undo)
                   undo->run);
 }
 
+/* Before the first commit; one document needs no record. */
+static int batch_record(struct batch *batch)
+{
+    struct undo *undo = batch->undo;
+    if (undo->recorded || undo->first->next == NULL) {
+        return NG_OK;
+    }
+    name_rest(undo); /* a commit of unknown outcome may have stored the record */
+    return undo_record_write(undo);
+}
+
+/* A file is changed at once, as it is locked for it. */
+static int batch_file(struct batch *batch, struct undo_plan *plan)
+{
+    struct ng_str data = event_data(plan, STR_NONE);
+    int rc = batch_record(batch);
+    if (rc == NG_OK && data.len < 2) {
+        rc = call_no_memory(batch->undo->call);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
+    rc = undo_file_commit(plan, str_make(data.data + 1, data.len - 2));
+    return batch_take(batch, plan, rc);
+}
+
 static int batch_commit(struct batch *batch)
 {
     struct undo *undo = batch->undo;
     struct store_each items[UNDO_BATCH];
-    int rc = NG_OK;
     if (batch->count == 0) {
         batch->bytes = 0;
         return NG_OK;
     }
-    if (!undo->recorded && undo->first->next != NULL) { /* one document needs no record */
-        name_rest(undo); /* a commit of unknown outcome may have stored the record */
-        rc = undo_record_write(undo);
-    }
+    int rc = batch_record(batch);
     if (rc != NG_OK) {
         return rc;
     }
@@ -273,6 +298,8 @@ static int batch_add(struct batch *batch, struct undo_doc *doc)
     batch->bytes += PLAN_BYTES + plan->bytes;
     if (rc == NG_OK && (undo->work->dry_run || plan->result != NG_UNDO_DONE)) {
         rc = report(plan);
+    } else if (rc == NG_OK && doc->is_file) {
+        rc = batch_file(batch, plan);
     } else if (rc == NG_OK) {
         batch->count++;
         return NG_OK;

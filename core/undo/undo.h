@@ -52,6 +52,8 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
 int undo_unfinished(struct call *call, ng_unfinished_fn *undo, void *user);
 /* restore.c: see struct ng_restore. */
 int undo_restore(struct call *call, const struct ng_restore *what);
+/* restore_file.c: the same of a file. */
+int undo_restore_file(struct call *call, const struct ng_restore *what);
 /* The collection of the records, and the undos of this process. */
 int undo_open(struct call *call);
 void undo_close(struct gateway *gateway);
@@ -63,13 +65,20 @@ void undo_tell(struct call *call);
 struct undo_doc {
     struct hash_link link;
     struct undo_doc *next; /* the document whose newest change is older */
-    struct ng_key key;
+    struct ng_key key;     /* of its revisions */
+    struct ng_key shown;   /* as answers name it: a file by the collection of its change */
     const struct ng_collection *collection; /* NULL: a file */
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
     unsigned tries;
-    bool is_foreign; /* a change of another agent is among them */
+    bool is_foreign;   /* a change of another agent is among them */
+    bool is_file;      /* the revisions are versions of a file */
+    uint64_t moved_at; /* of a file: the newest selected one that came with a move; 0: none */
+    struct ng_str moved_from; /* the path that it came from */
+    bool is_whole;            /* a part of a move that is not taken back in parts */
 };
+
+struct undo_moved;
 
 struct undo {
     struct call *call;
@@ -85,7 +94,8 @@ struct undo {
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    bool recorded; /* its record is stored */
+    struct undo_moved *moved; /* of a preview, the newest plan first */
+    bool recorded;            /* its record is stored */
     bool is_running;
     struct undo *next_running; /* of undo_running.c */
     struct ng_undo_done result;
@@ -94,6 +104,24 @@ struct undo {
 /* Consecutive revisions: the content that they led to, and the one before them. */
 struct undo_group {
     struct content base, before;
+};
+
+/* In a preview: a file that would be moved back, for the plans of older changes. Memory of the
+ * undo's call. */
+struct undo_moved {
+    struct undo_moved *next;
+    struct ng_str from, to; /* its path now, and then */
+    struct ng_str text;     /* its content then */
+};
+
+/* A planned file. Texts are memory of the plan's call. */
+struct undo_file {
+    struct ng_str path;               /* of the file now */
+    struct content there;             /* its content now */
+    struct ng_str hash;               /* of that; {NULL, 0}: there is nothing */
+    struct ng_str back;               /* it moves back to here; {NULL, 0}: it does not move */
+    uint32_t mode;                    /* of a file that comes back; 0: not known */
+    const struct undo_moved *planned; /* of a preview; NULL: what is there is on the disk */
 };
 
 /* A planned document. */
@@ -110,9 +138,11 @@ struct undo_plan {
     size_t group_count;
     size_t bytes; /* of all these contents */
     uint64_t lines_added, lines_removed;
-    struct buf text; /* the merged text */
-    uint64_t made;   /* revision */
-    bool moved;      /* another change was faster */
+    struct buf text;        /* the merged text */
+    uint64_t made;          /* revision */
+    bool moved;             /* another change was faster */
+    struct undo_file *file; /* of a file; else NULL */
+    const char *collection; /* of the event of a file */
 };
 
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
@@ -126,8 +156,39 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest);
 void undo_plan_done(struct undo_plan *plan);
 /* The failure of the plan's call is that of the undo's own. Returns rc. */
 int undo_plan_fail(struct undo_plan *plan, int rc);
+/* Does a change of the file need the mode agent, which the caller has not? */
+bool undo_needs_agent(const struct call *call, struct ng_str path);
 /* A conflict without places; the text is a literal. */
 void undo_plan_refuse(struct undo_plan *plan, const char *reason);
+/* Its conflict. */
+int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict);
+
+/* restore.c: another revision was expected than the present one. */
+int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint64_t present);
+/* The failure of `own`, message and details, is that of `call`. Returns rc. */
+int undo_fail_as(struct call *call, struct call *own, int rc);
+
+/* ---- undo_file.c: files ---- */
+
+/* The change in an event, and the document that it counts for. */
+struct undo_file_change {
+    struct ng_key key;
+    uint64_t version; /* of a file; else the revision */
+    bool is_file;
+    bool moved_away;    /* counts by the event at the new path */
+    bool is_whole;      /* of a move of a folder, or between spaces */
+    struct ng_str from; /* it came with a move, from here; memory of the undo's call */
+    struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
+};
+
+int undo_file_change(struct undo *undo, const struct ng_event *event,
+                     struct undo_file_change *ret);
+/* As undo_plan(). */
+int undo_file_plan(struct undo_plan *plan);
+/* Changes the file, and waits for it. note: for its event. plan->moved: it was changed since.
+ */
+int undo_file_commit(struct undo_plan *plan, struct ng_str note);
+
 /* undo_record.c. Reads the record of an undo that goes on into `what` and the like, and takes
  * it over. NG_ENOTFOUND: there is none; NG_EFORBIDDEN: it is of another agent; NG_ECONFLICT: it
  * runs. */

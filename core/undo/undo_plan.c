@@ -25,7 +25,7 @@ void undo_plan_refuse(struct undo_plan *plan, const char *reason)
     plan->conflict = arena_printf(&plan->call->arena, "{\"reason\":\"%s\"}", reason);
 }
 
-static int plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict)
+int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict)
 {
     struct buf json;
     struct ng_writer writer;
@@ -100,7 +100,7 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
         return call_no_memory(plan->call);
     }
     if (plan_join(text, members)) {
-        return text->conflict.sides.rc == NG_OK ? plan_conflict(plan, &text->conflict)
+        return text->conflict.sides.rc == NG_OK ? undo_plan_conflict(plan, &text->conflict)
                                                 : call_no_memory(plan->call);
     }
     struct ng_str json = arena_copy(arena, buf_str(&members->text));
@@ -240,12 +240,18 @@ static int plan_last(struct undo_plan *plan, const struct ng_doc *newest)
     return NG_OK;
 }
 
+bool undo_needs_agent(const struct call *call, struct ng_str path)
+{
+    return str_ends(path, ".ipynb") && call->caller.mode != NG_MODE_AGENT;
+}
+
 /* May the caller take these changes back? */
 static bool plan_is_forbidden(struct undo_plan *plan)
 {
     struct call *call = plan->undo->call;
     bool others = plan->doc->is_foreign && call->caller.role != NG_ROLE_ADMIN;
-    return others || !dispatch_may_change(call, plan->doc->key.collection);
+    bool cells = plan->doc->is_file && undo_needs_agent(call, plan->doc->key.id);
+    return others || cells || !dispatch_may_change(call, plan->doc->shown.collection);
 }
 
 int undo_plan(struct undo_plan *plan)
@@ -254,13 +260,16 @@ int undo_plan(struct undo_plan *plan)
     const struct ng_doc *newest = NULL;
     plan->result = NG_UNDO_DONE;
     buf_init(&plan->text, 0);
-    if (doc->collection == NULL) {
+    if (doc->collection == NULL && !doc->is_file) {
         undo_plan_refuse(plan, "not_kept");
         return NG_OK;
     }
     if (plan_is_forbidden(plan)) {
         undo_plan_refuse(plan, "forbidden");
         return NG_OK;
+    }
+    if (doc->is_file) {
+        return undo_file_plan(plan);
     }
     struct call *call = plan->call;
     int rc = plan_load(plan);

@@ -13,8 +13,8 @@ static bool is_doc(const struct hash_link *link, const void *key)
     return doc_key_equal(&HASH_ITEM(link, struct undo_doc, link)->key, key);
 }
 
-/* Selects documents that keep revisions, and files, which become conflicts: an undo of them
- * does not exist yet. Other documents are not written by people. */
+/* Selects documents that keep revisions, and files. Other documents are not written by people.
+ */
 static bool select_counts(struct undo *undo, const struct ng_event *event,
                           const struct ng_collection **ret)
 {
@@ -28,7 +28,7 @@ static bool select_counts(struct undo *undo, const struct ng_event *event,
 }
 
 static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
-                                const struct ng_key *key)
+                                const struct ng_key *key, struct ng_str collection)
 {
     struct arena *arena = &undo->call->arena;
     struct undo_doc *doc = arena_zalloc(arena, sizeof(*doc));
@@ -37,15 +37,18 @@ static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
     }
     doc->key = (struct ng_key){arena_copy(arena, key->collection),
                                arena_copy(arena, key->space), arena_copy(arena, key->id)};
-    if (doc->key.id.data == NULL || doc->key.space.data == NULL ||
-        doc->key.collection.data == NULL ||
+    doc->shown = doc->key;
+    doc->shown.collection = arena_copy(arena, collection);
+    if (doc->shown.collection.data == NULL || doc->key.id.data == NULL ||
+        doc->key.space.data == NULL || doc->key.collection.data == NULL ||
         hash_table_add(table, &doc->link, doc_key_hash(key)) != NG_OK) {
         return NULL;
     }
     return doc;
 }
 
-static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event)
+static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
+                   const struct undo_file_change *change)
 {
     if (doc->count == doc->room) {
         size_t room = doc->room * 2 + 4;
@@ -59,7 +62,13 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
         doc->revisions = revisions;
         doc->room = room;
     }
-    doc->revisions[doc->count++] = event->revision;
+    doc->revisions[doc->count++] = change->version;
+    doc->is_file = change->is_file;
+    doc->is_whole = doc->is_whole || change->is_whole;
+    if (change->from.len > 0 && change->version > doc->moved_at) {
+        doc->moved_at = change->version;
+        doc->moved_from = change->from;
+    }
     doc->is_foreign = doc->is_foreign || !str_equal(event->agent, undo->call->caller.agent);
     return NG_OK;
 }
@@ -94,17 +103,22 @@ static int select_take(void *user, const struct ng_event *event)
     struct selecting *selecting = user;
     struct undo *undo = selecting->undo;
     const struct ng_collection *collection = NULL;
+    struct undo_file_change change;
     if (!select_counts(undo, event, &collection)) {
         return 0;
     }
-    uint64_t hash = doc_key_hash(&event->key);
-    if (hash_table_find(&undo->done, hash, is_doc, &event->key) != NULL) {
+    selecting->rc = undo_file_change(undo, event, &change);
+    if (selecting->rc != NG_OK || change.moved_away) {
+        return selecting->rc != NG_OK;
+    }
+    uint64_t hash = doc_key_hash(&change.key);
+    if (hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL) {
         return 0;
     }
-    struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &event->key);
+    struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &change.key);
     struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
     if (doc == NULL && undo->table.count < UNDO_DOCUMENTS_MAX) {
-        doc = doc_new(undo, &undo->table, &event->key);
+        doc = doc_new(undo, &undo->table, &change.key, event->key.collection);
         if (doc == NULL) {
             selecting->rc = call_no_memory(undo->call);
             return 1;
@@ -118,7 +132,7 @@ static int select_take(void *user, const struct ng_event *event)
         return 1;
     }
     add_agent(undo, event->agent);
-    selecting->rc = doc_add(undo, doc, event);
+    selecting->rc = doc_add(undo, doc, event, &change);
     return selecting->rc != NG_OK;
 }
 
@@ -127,9 +141,15 @@ static int done_take(void *user, const struct ng_event *event)
 {
     struct selecting *selecting = user;
     struct undo *undo = selecting->undo;
-    uint64_t hash = doc_key_hash(&event->key);
-    if (hash_table_find(&undo->done, hash, is_doc, &event->key) == NULL &&
-        doc_new(undo, &undo->done, &event->key) == NULL) {
+    struct undo_file_change change;
+    selecting->rc = undo_file_change(undo, event, &change);
+    if (selecting->rc != NG_OK) {
+        return selecting->rc;
+    }
+    change.key.id = str_or(change.done, change.key.id); /* it may have been followed */
+    uint64_t hash = doc_key_hash(&change.key);
+    if (hash_table_find(&undo->done, hash, is_doc, &change.key) == NULL &&
+        doc_new(undo, &undo->done, &change.key, event->key.collection) == NULL) {
         selecting->rc = call_no_memory(undo->call);
     }
     return selecting->rc != NG_OK;

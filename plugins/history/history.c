@@ -11,34 +11,30 @@
 #define NAMES(description) "{\"description\":\"" description "\"}"
 #define OBJECT(members)                                                                        \
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
-#define CURSOR "\"cursor\":" TEXT("The next page.")
+#define CURSOR "\"cursor\":" TEXT("Next page.")
 _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the schemas");
 
 /* The document; the gateway adds `space`. */
-#define ID ",\"id\":" TEXT("Its name or id.")
+#define PATH ",\"path\":" TEXT("Or a file.")
+#define ID ",\"id\":" TEXT("Its id.") PATH
 #define TARGET "\"collection\":" TEXT("Default: notebooks.") ID
-#define POINT(what) TEXT(what " 7, change #123, time, day, 2h ago, now.")
+#define POINT(what) TEXT(what " 7, #123, time, day, 2h ago, now.")
 #define LINES                                                                                  \
     ",\"start_line\":" NUMBER("From here on.", "\"minimum\":1") ",\"max_lines\":" NUMBER(      \
         "At most.", "\"minimum\":1")
 
 /* Each begins with a comma. */
 #define OF_NAMES                                                                               \
-    ",\"agent\":" NAMES("By: a text or list.") ",\"run\":" NAMES(                              \
-        "In: a text or list.") ",\"tool\":" NAMES("With: a text or list.") ",\"action\""       \
-                                                                           ":" NAMES("created" \
-                                                                                     " or "    \
-                                                                                     "the "    \
-                                                                                     "like.")
+    ",\"agent\":" NAMES("By: text or list.") ",\"run\":" NAMES(                                \
+        "In: text or list.") ",\"tool\":" NAMES("With: text or list.") ",\"action\":" NAMES("As created.")
 #define OF_TIME(since) ",\"since\":" TEXT("After " since ".") ",\"until\":" TEXT("Up to it.")
 #define LOG_PAGE                                                                               \
     ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
     "runs.\"}"                                                                                 \
     ",\"limit\":" NUMBER("Rows.", "\"minimum\":1,\"maximum\":200,\"default\":20") "," CURSOR
-#define AT ",\"at\":" POINT("When: revision")
+#define AT ",\"at\":" POINT("Revision")
 #define FROM_TO ",\"to\":" POINT("Revision") ",\"from\":" TEXT("Default: the one before.")
 #define CONTEXT ",\"context\":" NUMBER("Lines around (3).", "\"minimum\":0,\"maximum\":1000")
-#define NEEDS_ID ",\"required\":[\"id\"]}"
 #define CHANGES                                                                                \
     ",\"changes\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"},\"description\":"       \
     "\"These "                                                                                 \
@@ -48,21 +44,21 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
     "\"continue\":" TEXT("An unfinished undo.")
 
 static const char log_params[] =
-    OBJECT("\"collection\":" NAMES("Of: a text or list.") ",\"id\":" TEXT(
-        "This one; a final *: a beginning.") ",\"space\":" TEXT("Of this one.")
+    OBJECT("\"collection\":" NAMES("Of: text or list.") ",\"id\":" TEXT(
+        "This one; a final *: a beginning.") PATH ",\"space\":" TEXT("Of this one.")
                OF_NAMES OF_TIME("#123, a time, a day, 2h ago") LOG_PAGE) "}";
-static const char read_params[] = OBJECT("\"collection\":" TEXT(
-    "notebooks (default), pages, code_snippets, research_notes.") ID AT LINES "," CURSOR) "}";
+static const char read_params[] =
+    OBJECT("\"collection\":" TEXT("Default: notebooks.") ID AT LINES "," CURSOR) "}";
 static const char diff_params[] = OBJECT("\"collection\":" NAMES(
     "Default: notebooks.") ID FROM_TO CONTEXT OF_NAMES OF_TIME("a point") "," CURSOR) "}";
-static const char blame_params[] = OBJECT(TARGET AT LINES) NEEDS_ID;
+static const char blame_params[] = OBJECT(TARGET AT LINES) "}";
 static const char undo_params[] =
-    OBJECT("\"collection\":" NAMES("Of: a text or list.") ",\"id\":" TEXT(
-        "This one, or a*.") ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("a point")
-               CHANGES ","
-                       "\"upto\":" NUMBER("That of the preview.", "\"minimum\":1") DRY_RUN) "}";
+    OBJECT("\"collection\":" NAMES("Of: text or list.") ",\"id\":" TEXT("This one, or a*.") PATH
+           ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("a point") CHANGES
+           ","
+           "\"upto\":" NUMBER("That of the preview.", "\"minimum\":1") DRY_RUN) "}";
 static const char restore_params[] = OBJECT(TARGET AT ",\"expectedRevision\":" NUMBER(
-    "Else CONFLICT.", "\"minimum\":0")) ",\"required\":[\"id\",\"at\"]}";
+    "Else CONFLICT.", "\"minimum\":0")) ",\"required\":[\"at\"]}";
 
 /* ---- answers: their members are those of the forms that the guide has ---- */
 
@@ -96,8 +92,9 @@ static const struct ng_tool history_tools[] = {
         .name = "history_diff",
         .title = "Comparison",
         .summary = "Compare a document at two points of the history, to see what changed, as a "
-                   "unified diff. With `run` or `agent` (or `space`, no `id`): each document, "
-                   "from before the first to after the last of these changes.",
+                   "unified "
+                   "diff. With `run`, `agent` or `space`: each document that these changes "
+                   "changed.",
         .params = diff_params,
         .result = result,
         .run = history_diff_run,

@@ -30,8 +30,9 @@
 /* ---- history_target.c ---- */
 
 struct history_target {
-    struct ng_key key;
-    const struct ng_collection *collection;
+    struct ng_key key;                      /* of the document that has the revisions */
+    struct ng_key shown;                    /* as answers name it: a file by its path */
+    const struct ng_collection *collection; /* NULL: it is a file */
 };
 
 /* The change that made a revision. Texts are in call memory. */
@@ -55,7 +56,7 @@ int history_no_memory(struct ng_call *call);
 struct ng_str history_copy(struct ng_call *call, struct ng_str text);
 /* Collection and space of the arguments, without an id. */
 int history_shelf(struct ng_call *call, struct history_target *ret);
-/* The document that the arguments name. */
+/* The document or file that the arguments name. */
 int history_target(struct ng_call *call, struct history_target *ret);
 /* Its version at the point in the argument `name`, else at `fallback`. NG_ENOTFOUND: it was not
  * there; HISTORY_NOT_KEPT. */
@@ -75,6 +76,25 @@ void history_put_time(struct ng_writer *writer, const char *name, int64_t time_m
 void history_put_key(struct ng_writer *writer, const struct ng_key *key);
 /* seq, time, agent, run, tool */
 void history_put_change(struct ng_writer *writer, const struct history_change *change);
+
+/* ---- history_file.c: files ---- */
+
+/* The file that the argument `path` names. */
+int history_file_target(struct ng_call *call, struct history_target *ret);
+/* Of a change of a file: the document of its versions, and the version that it made. False: of
+ * another document, or it made none. data: that of the event. */
+bool history_file_version(struct ng_call *call, const struct ng_event *event,
+                          const struct ng_value *data, struct ng_key *ret_key,
+                          uint64_t *ret_version);
+/* Of a change: of a file with the lines of its version. data: that of the event. */
+struct ng_origin history_origin(struct ng_call *call, const struct ng_event *event,
+                                const struct ng_value *data);
+/* The change of a version, from its row: that of a found one has no agent and the time of the
+ * file; that of another one has the number and time of its event. */
+int history_file_change(struct ng_call *call, const struct history_target *target,
+                        uint64_t version, struct ng_str data, struct history_change *change);
+/* A path in a filter: its real path. A final "*" means a beginning, as of an id. */
+int history_file_filter(struct ng_call *call, struct ng_str path, struct ng_trail *ret);
 
 /* ---- history_lines.c ---- */
 
@@ -110,12 +130,14 @@ int history_not_a_cursor(struct ng_call *call);
 struct history_document {
     struct hash_link link;
     struct history_document *next; /* whose newest selected change is older */
-    struct ng_key key;             /* into texts */
-    uint64_t first, last;          /* revisions of these changes */
-    uint64_t last_seq;             /* the newest of these changes */
-    uint64_t changes;              /* their number */
-    uint64_t counted;              /* of them: recorded how many lines they changed */
-    uint64_t added, removed;       /* lines that these recorded */
+    struct ng_key key;             /* of its revisions; into texts */
+    struct ng_key shown;           /* as answers name it: a file by its path; into texts */
+    bool is_file;
+    uint64_t first, last;    /* revisions of these changes */
+    uint64_t last_seq;       /* the newest of these changes */
+    uint64_t changes;        /* their number */
+    uint64_t counted;        /* of them: recorded how many lines they changed */
+    uint64_t added, removed; /* lines that these recorded */
     char texts[];
 };
 
@@ -134,12 +156,12 @@ void history_changed_done(struct history_changed *changed);
 
 /* ---- history_diff.c ---- */
 
-/* The member `changed`: names of the members that people write and that differ. NULL: there is
- * no such revision. */
+/* The member `changed`: names of the members that people write and that differ. collection
+ * NULL: of a file, which has none. before, after NULL: there is no such revision. */
 void history_put_changed(struct ng_call *call, struct ng_writer *writer,
                          const struct ng_collection *collection, const struct ng_value *before,
                          const struct ng_value *after);
-/* "SPACE/COLLECTION/ID@7", in call memory; absent: out of memory. */
+/* "SPACE/COLLECTION/ID@7", of a file "PATH@7", in call memory; absent: out of memory. */
 struct ng_str history_version_name(struct ng_call *call, const struct ng_key *key,
                                    uint64_t revision);
 

@@ -17,30 +17,43 @@ static bool changed_is(const struct hash_link *link, const void *user)
     return doc_key_equal(&HASH_ITEM(link, struct history_document, link)->key, user);
 }
 
-static struct history_document *changed_make(const struct ng_key *key)
+/* A change of a document or file, for its row. */
+struct changed_by {
+    struct ng_key key;
+    struct ng_str collection; /* of the event */
+    uint64_t revision;
+    struct ng_origin origin;
+    bool is_file;
+};
+
+static struct history_document *changed_make(const struct changed_by *by)
 {
-    size_t texts = key->collection.len + key->space.len + key->id.len;
+    const struct ng_key *key = &by->key;
+    size_t texts = key->collection.len + key->space.len + key->id.len + by->collection.len;
     struct history_document *made = calloc(1, sizeof(*made) + texts);
     if (made != NULL) {
         char *at = made->texts;
         made->key.collection = str_move_in(&at, key->collection);
         made->key.space = str_move_in(&at, key->space);
         made->key.id = str_move_in(&at, key->id);
+        made->shown = made->key;
+        made->shown.collection = str_move_in(&at, by->collection);
+        made->is_file = by->is_file;
         made->first = UINT64_MAX;
     }
     return made;
 }
 
-/* The document of the event; a new one is added at the end. NULL: out of memory. */
+/* The document of the change; a new one is added at the end. NULL: out of memory. */
 static struct history_document *changed_find(struct history_changed *changed,
-                                             const struct ng_key *key)
+                                             const struct changed_by *by)
 {
-    uint64_t hash = doc_key_hash(key);
-    struct hash_link *link = hash_table_find(&changed->table, hash, changed_is, key);
+    uint64_t hash = doc_key_hash(&by->key);
+    struct hash_link *link = hash_table_find(&changed->table, hash, changed_is, &by->key);
     if (link != NULL) {
         return HASH_ITEM(link, struct history_document, link);
     }
-    struct history_document *made = changed_make(key);
+    struct history_document *made = changed_make(by);
     if (made == NULL || hash_table_add(&changed->table, &made->link, hash) != NG_OK) {
         free(made);
         return NULL;
@@ -54,6 +67,23 @@ static struct history_document *changed_find(struct history_changed *changed,
     return made;
 }
 
+/* A change of a file counts by its versions. */
+static struct changed_by changed_by(struct ng_call *call, const struct ng_event *event)
+{
+    struct changed_by by = {.key = event->key,
+                            .collection = event->key.collection,
+                            .revision = event->revision,
+                            .origin = event->origin};
+    const struct ng_value *data = NULL;
+    bool may_be_file = event->key.id.len > 0 && event->key.id.data[0] == '/';
+    if (may_be_file && event->data.len > 0 &&
+        call->host->json_parse(call, event->data, &data) == NG_OK) {
+        by.is_file = history_file_version(call, event, data, &by.key, &by.revision);
+        by.origin = history_origin(call, event, data);
+    }
+    return by;
+}
+
 /* Changes come newest first, and so do the documents. */
 static int changed_take(void *user, const struct ng_event *event)
 {
@@ -64,18 +94,19 @@ static int changed_take(void *user, const struct ng_event *event)
                               CHANGED_MAX);
         return 1;
     }
-    struct history_document *document = changed_find(changed, &event->key);
+    const struct changed_by by = changed_by(changed->call, event);
+    struct history_document *document = changed_find(changed, &by);
     if (document == NULL) {
         changed->rc = history_no_memory(changed->call);
         return 1;
     }
-    document->first = u64_min(document->first, event->revision);
-    document->last = u64_max(document->last, event->revision);
+    document->first = u64_min(document->first, by.revision);
+    document->last = u64_max(document->last, by.revision);
     document->last_seq = u64_max(document->last_seq, event->seq);
     document->changes++;
-    document->counted += event->origin.has_lines;
-    document->added += event->origin.lines_added;
-    document->removed += event->origin.lines_removed;
+    document->counted += by.origin.has_lines;
+    document->added += by.origin.lines_added;
+    document->removed += by.origin.lines_removed;
     return 0;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* history_diff.c - history_diff: a document at two points. */
+#include <notegate/files.h>
+
 #include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -51,7 +53,7 @@ void history_put_changed(struct ng_call *call, struct ng_writer *writer,
                          const struct ng_value *after)
 {
     const struct ng_host *host = call->host;
-    struct ng_str name = ng_str_of(collection->name);
+    struct ng_str name = ng_str_of(collection != NULL ? collection->name : NULL);
     const struct ng_value *old = host->members(call, name, before);
     const struct ng_value *new = host->members(call, name, after);
     json_name(writer, "changed");
@@ -74,6 +76,10 @@ void history_put_changed(struct ng_call *call, struct ng_writer *writer,
 struct ng_str history_version_name(struct ng_call *call, const struct ng_key *key,
                                    uint64_t revision)
 {
+    if (str_is(key->collection, NG_FILE_VERSIONS)) {
+        return call->host->format(call, "%.*s@%llu", (int)key->id.len, key->id.data,
+                                  (unsigned long long)revision);
+    }
     return call->host->format(call, "%.*s/%.*s/%.*s@%llu", (int)key->space.len, key->space.data,
                               (int)key->collection.len, key->collection.data, (int)key->id.len,
                               key->id.data, (unsigned long long)revision);
@@ -94,7 +100,7 @@ static int diff_answer(struct diffed *diffed, const struct diff *diff, struct ng
     struct ng_call *call = diffed->call;
     struct ng_writer *writer = call->host->reply_json(call);
     json_object(writer);
-    history_put_key(writer, &diffed->target.key);
+    history_put_key(writer, &diffed->target.shown);
     json_member_int(writer, "from", (int64_t)diffed->from.revision);
     json_member_int(writer, "to", (int64_t)diffed->to.revision);
     json_member_int(writer, "added", (int64_t)diff->added);
@@ -171,7 +177,7 @@ static bool diff_selects(struct ng_call *call)
 {
     static const char *const filters[] = {"agent", "run",   "tool",  "action",
                                           "since", "until", "cursor"};
-    bool selects = !ng_has_arg(call, "id");
+    bool selects = !ng_has_arg(call, "id") && !ng_has_arg(call, "path");
     for (size_t i = 0; i < NG_COUNT(filters) && !selects; i++) {
         selects = ng_has_arg(call, filters[i]);
     }

@@ -125,7 +125,8 @@ static int rows_compare(struct rows *rows, const struct history_document *docume
         rows->call->host->collection(rows->call, key->collection);
     buf_clear(&rows->diff);
     *ret = ROW_NOT_KEPT;
-    if (collection == NULL || (collection->flags & NG_COLLECTION_CONTENT) == 0) {
+    bool has_content = collection != NULL && (collection->flags & NG_COLLECTION_CONTENT) != 0;
+    if (!document->is_file && !has_content) {
         return NG_OK;
     }
     int rc = side_read(&rows->from, key, document->first - 1);
@@ -191,10 +192,10 @@ static void row_put(struct rows *rows, const struct history_document *document,
     struct ng_call *call = rows->call;
     struct ng_writer *writer = rows->writer;
     const struct ng_collection *collection =
-        call->host->collection(call, document->key.collection);
+        document->is_file ? NULL : call->host->collection(call, document->key.collection);
     json_object(writer);
-    json_member_string(writer, "space", document->key.space);
-    history_put_key(writer, &document->key);
+    json_member_string(writer, "space", document->shown.space);
+    history_put_key(writer, &document->shown);
     row_put_numbers(rows, document, result);
     if (result == ROW_NOT_KEPT) {
         json_name(writer, "changed");
@@ -216,9 +217,9 @@ static void row_put(struct rows *rows, const struct history_document *document,
 
 static size_t row_bytes(struct rows *rows, const struct history_document *document)
 {
-    const struct ng_key *key = &document->key;
+    const struct ng_key *key = &document->shown;
     const struct ng_collection *collection =
-        rows->call->host->collection(rows->call, key->collection);
+        rows->call->host->collection(rows->call, document->key.collection);
     size_t bytes =
         ROW_MAX + JSON_GROWTH_MAX * (key->space.len + key->collection.len + key->id.len);
     if (collection != NULL && collection->members != NULL) {

@@ -90,11 +90,12 @@ int history_filter(struct ng_call *call, struct ng_trail *ret)
         {"action", &ret->actions},
         {"collection", &ret->collections},
     };
-    int rc = filter_id(call, ret);
+    struct ng_str path = ng_arg_text(call, "path");
+    int rc = path.data != NULL ? history_file_filter(call, path, ret) : filter_id(call, ret);
     for (size_t i = 0; i < NG_COUNT(lists) && rc == NG_OK; i++) {
         rc = filter_names(call, lists[i].name, lists[i].names);
     }
-    if (rc == NG_OK) {
+    if (rc == NG_OK && path.data == NULL) {
         rc = filter_space(call, ret);
     }
     if (rc == NG_OK) {

@@ -28,15 +28,21 @@ static size_t row_bytes(const struct ng_event *event, struct ng_str summary)
     return LOG_ROW_MAX + JSON_GROWTH_MAX * texts;
 }
 
+/* Of a file: the version, if one was kept, and the hash of the content. */
 static void put_revision(struct log_list *list, const struct ng_event *event,
                          const struct ng_value *data)
 {
-    const struct ng_value *revision = list->call->host->json_get(data, "revision");
-    json_name(list->writer, "revision");
-    if (revision != NULL) {
-        list->call->host->json_copy(list->writer, revision); /* a file's is a text */
-    } else {
-        json_int(list->writer, (int64_t)event->revision);
+    const struct ng_host *host = list->call->host;
+    const struct ng_value *hash = host->json_get(data, "revision");
+    struct ng_key key;
+    uint64_t revision = event->revision;
+    if (!history_file_version(list->call, event, data, &key, &revision) && hash != NULL) {
+        revision = 0;
+    }
+    json_member_int(list->writer, "revision", (int64_t)revision);
+    if (hash != NULL) {
+        json_name(list->writer, "hash");
+        host->json_copy(list->writer, hash);
     }
 }
 
@@ -65,6 +71,7 @@ static void put_change(struct log_list *list, const struct ng_event *event,
                                           .agent = event->agent,
                                           .run = event->origin.run_id,
                                           .tool = event->tool};
+    const struct ng_origin origin = history_origin(list->call, event, data);
     json_object(writer);
     history_put_change(writer, &change);
     json_member_string(writer, "action", event->action);
@@ -73,7 +80,7 @@ static void put_change(struct log_list *list, const struct ng_event *event,
     put_revision(list, event, data);
     json_member_string(writer, "summary", str_or(summary, ng_str_of("")));
     json_member_bool(writer, "kept", kept);
-    put_origin(list, &event->origin);
+    put_origin(list, &origin);
     if (undo != NULL) {
         json_name(writer, "undo");
         list->call->host->json_copy(writer, undo);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* history_read.c - history_read: a document as of a point. */
+#include "core/base/buf.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text/base64.h"
+#include "core/base/utf8.h"
 #include "history.h"
 
 /* Bytes of an answer behind the content. */
@@ -10,17 +13,43 @@
 static void put_members(struct ng_call *call, struct ng_writer *writer,
                         const struct history_target *target, const struct ng_doc *doc)
 {
-    if (target->collection->members == NULL) {
+    if (target->collection == NULL || target->collection->members == NULL) {
         return;
     }
     json_name(writer, "members");
     call->host->json_copy(writer, call->host->members(call, target->key.collection, doc->body));
 }
 
+/* Bytes that are no text, as a whole. */
+static int put_bytes(struct ng_call *call, struct ng_writer *writer, struct ng_str bytes,
+                     size_t room)
+{
+    struct buf text;
+    buf_init(&text, room);
+    base64_encode(&text, bytes, BASE64_STANDARD);
+    int rc = text.rc;
+    if (rc == NG_OK) {
+        json_member_string(writer, "content", buf_str(&text));
+        json_member_cstring(writer, "encoding", "base64");
+        json_member_int(writer, "total_lines", (int64_t)history_count_lines(bytes));
+    }
+    buf_done(&text);
+    if (rc == NG_ETOOLARGE) {
+        return ng_fail(call, NG_ETOOLARGE,
+                       "the content is not UTF-8 and has %zu bytes, more than an answer holds "
+                       "as base64 (tools.max_answer)",
+                       bytes.len);
+    }
+    return rc == NG_OK ? NG_OK : history_no_memory(call);
+}
+
 static int put_text(struct ng_call *call, struct ng_writer *writer, struct ng_str text,
                     size_t room)
 {
     struct history_part part;
+    if (!utf8_valid(text)) {
+        return put_bytes(call, writer, text, room);
+    }
     int rc = history_part(call, text, room, &part);
     if (rc != NG_OK) {
         return rc;
@@ -39,7 +68,7 @@ static int read_answer(struct ng_call *call, const struct history_target *target
     struct ng_writer *writer = call->host->reply_json(call);
     const struct ng_doc *doc = version->doc;
     json_object(writer);
-    history_put_key(writer, &target->key);
+    history_put_key(writer, &target->shown);
     json_member_int(writer, "revision", (int64_t)version->revision);
     history_put_change(writer, &version->change);
     json_member_string(writer, "action", version->change.action);
@@ -57,7 +86,7 @@ int history_read_run(void *self, struct ng_call *call, struct ng_str args)
     struct history_version version;
     (void)self;
     (void)args;
-    if (!ng_has_arg(call, "id")) {
+    if (!ng_has_arg(call, "id") && !ng_has_arg(call, "path")) {
         return history_documents(call);
     }
     int rc = history_target(call, &target);

@@ -97,6 +97,7 @@ struct texts {
     struct buf new;
     struct ng_str line; /* that was put in; in `call` memory */
     struct ng_call *call;
+    uint64_t added, removed; /* lines, as the change has recorded them */
     bool has_new, has_old;
 };
 
@@ -113,8 +114,11 @@ static void compare_texts(struct texts *texts, struct ng_str old)
 static int take_text(void *user, const struct ng_doc *row)
 {
     struct texts *texts = user;
-    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    bool shows = !row->deleted && utf8_valid(row->text);
+    struct ng_str text = shows ? row->text : ng_str_of("");
     if (row->revision == texts->revision) {
+        texts->added = row->origin.lines_added;
+        texts->removed = row->origin.lines_removed;
         texts->has_new = buf_add_str(&texts->new, text) == NG_OK;
         return !texts->has_new;
     }
@@ -142,27 +146,59 @@ static struct ng_str removed_lines(struct ng_call *call, uint64_t lines)
                               lines == 1 ? "line" : "lines");
 }
 
-int history_summary(struct ng_call *call, const struct ng_event *event,
-                    const struct ng_value *data, struct ng_str *ret, bool *ret_kept)
+/* Of a file that was moved. */
+static struct ng_str moved(struct ng_call *call, const struct ng_value *data)
+{
+    static const char *const ways[] = {"to", "from"};
+    for (size_t i = 0; i < NG_COUNT(ways); i++) {
+        struct ng_str path = call->host->json_text(call->host->json_get(data, ways[i]));
+        if (path.len > 0) {
+            return call->host->format(call, "moved %s %.*s", ways[i], (int)path.len, path.data);
+        }
+    }
+    return STR_NONE;
+}
+
+/* The document with the revisions of the change. False: it keeps none. */
+static bool summary_key(struct ng_call *call, const struct ng_event *event,
+                        const struct ng_value *data, struct ng_key *ret_key,
+                        uint64_t *ret_revision, bool *ret_file)
 {
     const struct ng_collection *collection =
         call->host->collection(call, event->key.collection);
-    struct texts texts = {.call = call, .revision = event->revision};
+    *ret_file = history_file_version(call, event, data, ret_key, ret_revision);
+    if (*ret_file) {
+        return *ret_file;
+    }
+    *ret_key = event->key;
+    *ret_revision = event->revision;
+    return collection != NULL && (collection->flags & NG_COLLECTION_CONTENT) != 0;
+}
+
+int history_summary(struct ng_call *call, const struct ng_event *event,
+                    const struct ng_value *data, struct ng_str *ret, bool *ret_kept)
+{
+    struct texts texts = {.call = call};
+    struct ng_key key;
+    bool is_file = false;
     *ret_kept = false;
     *ret = said(call, data);
-    if (collection == NULL || (collection->flags & NG_COLLECTION_CONTENT) == 0) {
+    if (!summary_key(call, event, data, &key, &texts.revision, &is_file)) {
         return NG_OK;
     }
     buf_init(&texts.new, SUMMARY_TEXT_MAX);
-    int rc = read_texts(&texts, &event->key);
+    int rc = read_texts(&texts, &key);
     if (rc == NG_OK && texts.new.rc != NG_OK) {
         rc = history_no_memory(call);
     }
+    struct ng_str way = is_file ? moved(call, data) : STR_NONE;
     *ret_kept = texts.has_new;
-    if (texts.line.len > 0) {
+    if (way.len > 0) {
+        *ret = way;
+    } else if (texts.line.len > 0) {
         *ret = texts.line;
-    } else if (texts.has_old && event->origin.lines_removed > event->origin.lines_added) {
-        *ret = removed_lines(call, event->origin.lines_removed);
+    } else if (texts.has_old && texts.removed > texts.added) {
+        *ret = removed_lines(call, texts.removed);
     }
     buf_done(&texts.new);
     return rc;

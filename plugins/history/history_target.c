@@ -31,10 +31,15 @@ int history_shelf(struct ng_call *call, struct history_target *ret)
 
 int history_target(struct ng_call *call, struct history_target *ret)
 {
+    if (ng_has_arg(call, "path")) {
+        return history_file_target(call, ret);
+    }
     int rc = history_shelf(call, ret);
     ret->key.id = ng_arg_text(call, "id");
+    ret->shown = ret->key;
     if (rc == NG_OK && ret->key.id.data == NULL) {
-        rc = ng_fail(call, NG_EINVAL, "`id`: the document is not named");
+        rc = ng_fail(call, NG_EINVAL,
+                     "neither `id` nor `path`: the document or file is not named");
     }
     return rc;
 }
@@ -54,11 +59,13 @@ struct ng_str history_copy(struct ng_call *call, struct ng_str text)
 struct change_row {
     struct ng_call *call;
     struct history_change *change;
+    struct ng_str data; /* of the event; call memory */
 };
 
 static int take_change(void *user, const struct ng_doc *row)
 {
     struct change_row *taken = user;
+    taken->data = history_copy(taken->call, row->event_data);
     *taken->change = (struct history_change){
         .seq = row->seq,
         .time_ms = row->updated_ms,
@@ -75,8 +82,12 @@ int history_change_of(struct ng_call *call, const struct history_target *target,
 {
     struct ng_range range = {
         .size = sizeof(range), .from = revision, .to = revision, .limit = 1};
-    struct change_row row = {call, ret};
-    return call->host->history(call, &target->key, &range, take_change, &row);
+    struct change_row row = {.call = call, .change = ret};
+    int rc = call->host->history(call, &target->key, &range, take_change, &row);
+    if (rc == NG_OK && target->collection == NULL) {
+        rc = history_file_change(call, target, revision, row.data, ret);
+    }
+    return rc;
 }
 
 /* A revision before the newest one: content and change from one read. */
@@ -84,6 +95,7 @@ struct revision_row {
     struct ng_call *call;
     const struct history_target *target;
     struct history_version *version;
+    struct ng_str data;
     int rc;
 };
 
@@ -92,7 +104,7 @@ static int take_revision(void *user, const struct ng_doc *row)
     struct revision_row *taken = user;
     struct ng_call *call = taken->call;
     struct history_change *change = &taken->version->change;
-    struct change_row change_row = {call, change};
+    struct change_row change_row = {.call = call, .change = change};
     struct ng_doc *doc = ng_alloc(call, sizeof(*doc));
     struct ng_str json = history_copy(call, row->json);
     struct ng_str text = history_copy(call, row->text);
@@ -101,6 +113,7 @@ static int take_revision(void *user, const struct ng_doc *row)
         return 1;
     }
     (void)take_change(&change_row, row);
+    taken->data = change_row.data;
     *doc = (struct ng_doc){
         .size = sizeof(*doc),
         .key = taken->target->key,
@@ -126,7 +139,7 @@ static int read_revision(struct ng_call *call, const struct history_target *targ
 {
     const struct ng_range range = {
         .size = sizeof(range), .from = revision, .to = revision, .limit = 1, .with_body = true};
-    struct revision_row row = {call, target, ret, NG_OK};
+    struct revision_row row = {.call = call, .target = target, .version = ret};
     ret->doc = NULL;
     int rc = call->host->history(call, &target->key, &range, take_revision, &row);
     if (rc == NG_OK) {
@@ -135,6 +148,9 @@ static int read_revision(struct ng_call *call, const struct history_target *targ
     if (rc == NG_OK && ret->doc == NULL) {
         rc = ng_fail(call, NG_ENOTFOUND, "revision %llu is not kept",
                      (unsigned long long)revision);
+    }
+    if (rc == NG_OK && target->collection == NULL) {
+        rc = history_file_change(call, target, revision, row.data, &ret->change);
     }
     return rc;
 }
@@ -202,7 +218,7 @@ static int not_created(struct ng_call *call, const struct history_target *target
                        const char *name)
 {
     struct history_change first = {0};
-    struct change_row row = {call, &first};
+    struct change_row row = {.call = call, .change = &first};
     struct ng_range range = {.size = sizeof(range), .from = 1, .limit = 1, .ascending = true};
     int rc = call->host->history(call, &target->key, &range, take_change, &row);
     if (rc != NG_OK) {

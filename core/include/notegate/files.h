@@ -29,6 +29,20 @@ enum ng_file_type {
 /* Undo steps of one file, and bytes of text that they keep. */
 #define NG_FILE_UNDO_MAX 10
 #define NG_FILE_UNDO_BYTES ((size_t)12 * 1024 * 1024)
+/* The collection with the versions of files: the history of the document with the space of the
+ * root and the real path of the file has one revision for each content that a tool has saved,
+ * and for each that it found. The text is the content, the bytes as they are. The JSON has the
+ * members: `hash` of the content, `mode` (permission bits), `collections` of the changes so far
+ * (words, that of the newest first); of a moved or copied file `from`, its path then, and
+ * `from_version` (0: unknown). The file was removed where the document is deleted; then the
+ * data of the event has `collections`, and `to` if it was moved. Of a found content it has
+ * `modified`, the time of the file in ms. Quiet, so its changes are in no feed: the event of a
+ * change is in the collection of the tool, and has the number of the version as the member
+ * `version` of its data. */
+#define NG_FILE_VERSIONS "file_versions"
+/* The action of a version that was found: the author and tool are those of the change that
+ * found it, not of the content. */
+#define NG_FILE_FOUND "found"
 /* Pause before a retry of a read while another program seems to write the file. */
 #define NG_FILE_PAUSE_MS 50
 /* Most links in one path. */

@@ -374,6 +374,13 @@ struct ng_host {
                         struct ng_undo_done *ret);
     /* The undos that were cut off, which the caller may continue, oldest first. Blocks. */
     int (*unfinished)(struct ng_call *call, ng_unfinished_fn *undo, void *user);
+    /* The call is about the file at this path, absolute or relative to the first root; also in
+     * the folders of other plugins. caller->space becomes that of its root. *ret_key: the
+     * document of its versions (see NG_FILE_VERSIONS), in call memory; *ret_collection: that of
+     * its newest change. NG_ENOTFOUND: it has no version that the caller may see. NULL: it need
+     * have none, only the path is resolved. Blocks. */
+    int (*use_file)(struct ng_call *call, struct ng_str path, struct ng_key *ret_key,
+                    struct ng_str *ret_collection);
 };
 
 /* ---- declarations of a plugin ---- */

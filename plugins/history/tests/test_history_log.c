@@ -68,7 +68,7 @@ static void test_event_data(void **state)
     put(&(struct put){.collection = "agent_memory", .event = "{\"summary\":7}"});
     struct answer answer = go("history_log", "{\"space\":\"shared\"}");
     assert_string_equal(at(answer.text, "changes.3.undo"), "undo-000000000001");
-    assert_string_equal(at(answer.text, "changes.3.revision"), "abc");
+    assert_string_equal(at(answer.text, "changes.3.hash"), "abc");
     assert_string_equal(at(answer.text, "changes.2.undo"), "none");
     assert_string_equal(at(answer.text, "changes.2.summary"), "kept");
     assert_string_equal(at(answer.text, "changes.2.kept"), "false"); /* no history */

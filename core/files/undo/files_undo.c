@@ -6,7 +6,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/rfc3339.h"
-#include "files_state.h"
+#include "core/files/files_state.h"
 
 /* Files up to this size are read in advance. A larger one is read only if the history shows an
  * edit, not for a creation or a move. */
@@ -222,18 +222,6 @@ static int undo_peek(struct call *call, struct file_record *record,
         return rc != NG_OK ? rc : files_undo_reply(op);
     }
     return undo_edit_plan(op, last, present->text.len);
-}
-
-int files_undo_hide(struct file_op *op, int rc)
-{
-    if (rc != NG_EOUTSIDE) {
-        return rc;
-    }
-    call_reset_result(op->call);
-    return call_fail(op->call, NG_EFORBIDDEN,
-                     "The last change of %.*s is part of a move of files that are not open to "
-                     "this caller, so it cannot be undone.",
-                     (int)op->undo.path.len, op->undo.path.data);
 }
 
 /* Resolves the former path of a move. The message does not reveal it to a caller without

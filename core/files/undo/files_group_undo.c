@@ -3,7 +3,7 @@
  * changed with it their contents from before. Any of them leads to the move; if one has changed
  * since, nothing is reverted. */
 #include "core/base/str.h"
-#include "files_state.h"
+#include "core/files/files_state.h"
 
 static int history_look(struct ng_call *call, const struct ng_doc *present,
                         struct ng_draft *next, void *user)
@@ -169,7 +169,11 @@ static int revert_file(struct file_op *op, struct ng_str path)
             files_inode(&place.st, item->record.inode);
         }
     }
-    return rc != NG_OK ? rc : revert_content(op, last, present.data, item, &item->record);
+    if (rc == NG_OK) {
+        item->st = place.st;
+        rc = revert_content(op, last, present.data, item, &item->record);
+    }
+    return rc;
 }
 
 /* The moved file itself, if its content changed, too. */

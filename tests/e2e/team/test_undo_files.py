@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: MIT
+"""history_undo and history_restore of files: edits, creations, removals and moves of a run, beside people, other programs and
+kills."""
+
+import concurrent.futures
+import contextlib
+import os
+import random
+import threading
+import time
+
+import pytest
+from conftest import Gateway
+
+SEED = random.randrange(2**32)
+PLUGINS = "plugins=notebook,file_editor,opennotes,cells,history"
+KILLS = int(os.environ.get("NOTEGATE_UNDO_KILLS", "4"))
+FILES = 24
+PEOPLE = ("ana", "ben")
+
+
+@pytest.fixture
+def place(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}", f"opennotes.notebooks={root}"])
+    yield gateway, root
+    assert gateway.stop() == 0, gateway.errors
+
+
+def ask(gateway, tool, arguments, by="lead", run=None, status=200):
+    headers = {"X-Notegate-Agent": by} | ({"X-Notegate-Run": run} if run else {})
+    answer = gateway.call(tool, arguments, headers)
+    assert answer.status_code == status, (arguments, answer.text)
+    return answer.json().get("result", answer.json())
+
+
+def edit(gateway, path, run="night", by="robot", **arguments):
+    return ask(gateway, "fileEditor", {"path": str(path)} | arguments, by, run)
+
+
+def replace(gateway, path, old, new, **more):
+    return edit(gateway, path, command="str_replace", old_str=old, new_str=new, **more)
+
+
+def undo(gateway, **arguments):
+    return ask(gateway, "history_undo", {"dry_run": False} | arguments)
+
+
+def results(answer):
+    return {os.path.basename(item["id"]): (item["result"], item.get("conflict", {}).get("reason")) for item in answer["items"]}
+
+
+def test_each_kind_of_change_is_taken_back(place):
+    gateway, root = place
+    for name in ("edited", "deleted", "moved", "moved_and_edited", "both", "conflict", "external"):
+        (root / name).write_text(f"{name}\none\ntwo\nthree\n")
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+    replace(gateway, root / "edited", "two", "robot")
+    edit(gateway, root / "created", command="create", file_text="robot\n")
+    edit(gateway, root / "kept", command="create", file_text="robot\n")
+    edit(gateway, root / "deleted", command="delete")
+    edit(gateway, root / "moved", command="move", destination=str(root / "sub" / "there"))
+    replace(gateway, root / "moved_and_edited", "two", "robot")
+    edit(gateway, root / "moved_and_edited", command="move", destination=str(root / "elsewhere"))
+    replace(gateway, root / "both", "two", "robot")
+    replace(gateway, root / "conflict", "two", "robot")
+    replace(gateway, root / "external", "three", "robot")
+    # Then the others.
+    replace(gateway, root / "both", "one", "ana", by="ana", run="day")
+    replace(gateway, root / "conflict", "robot", "ana", by="ana", run="day")
+    replace(gateway, root / "kept", "robot", "robot\nana", by="ana", run="day")
+    replace(gateway, root / "elsewhere", "three", "ana", by="ana", run="day")
+    (root / "external").write_text("external\nother program\ntwo\nrobot\n")
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    assert preview["dry_run"] and (root / "edited").read_text().count("robot") == 1
+    told = undo(gateway, run="night")
+    assert {key: told[key] for key in ("total", "undone", "conflicts")} == {key: preview[key] for key in ("total", "undone", "conflicts")}
+    found = results(told)
+    assert found["conflict"] == ("conflict", "overlap") and found["kept"] == ("conflict", "changed_since"), found
+    assert not (root / "created").exists() and not (root / "sub" / "there").exists() and not (root / "elsewhere").exists()
+    assert {name: (root / name).read_bytes() for name in ("edited", "deleted", "moved")} == \
+        {name: before[name] for name in ("edited", "deleted", "moved")}
+    assert (root / "both").read_text() == "both\nana\ntwo\nthree\n"
+    assert (root / "moved_and_edited").read_text() == "moved_and_edited\none\ntwo\nana\n"
+    assert (root / "external").read_text() == "external\nother program\ntwo\nthree\n"
+    assert (root / "conflict").read_text() == "conflict\none\nana\nthree\n"
+    # An undo of the undo is what was there before it.
+    undo(gateway, run=told["undo"])
+    assert (root / "edited").read_text() == "edited\none\nrobot\nthree\n" and not (root / "deleted").exists()
+    assert (root / "sub" / "there").read_text() == "moved\none\ntwo\nthree\n" and not (root / "moved").exists()
+    assert (root / "elsewhere").read_text() == "moved_and_edited\none\nrobot\nana\n"
+    assert (root / "external").read_text() == "external\nother program\ntwo\nrobot\n"
+    assert (root / "created").read_text() == "robot\n"
+
+
+def test_moves_that_went_on_and_places_that_are_taken(place):
+    gateway, root = place
+    for name in ("on", "taken", "gone"):
+        (root / name).write_text(f"{name}\n")
+    edit(gateway, root / "on", command="move", destination=str(root / "on2"))
+    edit(gateway, root / "taken", command="move", destination=str(root / "taken2"))
+    replace(gateway, root / "gone", "gone", "robot")
+    edit(gateway, root / "on2", command="move", destination=str(root / "on3"), by="ana", run="day")
+    edit(gateway, root / "taken", command="create", file_text="ana\n", by="ana", run="day")
+    edit(gateway, root / "gone", command="delete", by="ana", run="day")
+    found = results(undo(gateway, run="night"))
+    assert found == {"on2": ("conflict", "moved_on"), "taken2": ("conflict", "path_taken"), "gone": ("conflict", "gone")}
+    assert (root / "on3").exists() and (root / "taken2").exists() and (root / "taken").read_text() == "ana\n"
+
+
+def test_an_edit_is_taken_out_of_a_file_that_was_moved_since(place):
+    gateway, root = place
+    (root / "a").write_text("one\ntwo\n")
+    replace(gateway, root / "a", "two", "robot")
+    edit(gateway, root / "a", command="move", destination=str(root / "b"), by="ana", run="day")
+    told = undo(gateway, run="night")
+    assert told["undone"] == 1 and (root / "b").read_text() == "one\ntwo\n" and not (root / "a").exists()
+
+
+def test_what_others_have_moved_is_not_removed(place):
+    gateway, root = place
+    edit(gateway, root / "made", command="create", file_text="robot\n")
+    edit(gateway, root / "made", command="move", destination=str(root / "ours"), by="ana", run="day")
+    assert results(undo(gateway, run="night")) == {"made": ("conflict", "changed_since")}
+    assert (root / "ours").read_text() == "robot\n"
+
+
+def test_a_preview_is_what_is_done(place):
+    """Also where a later change moves what an earlier one has made."""
+    gateway, root = place
+    (root / "a").write_text("one\ntwo\n")
+    replace(gateway, root / "a", "one", "robot")
+    for old, new in (("a", "b"), ("b", "c")):
+        edit(gateway, root / old, command="move", destination=str(root / new))
+    replace(gateway, root / "c", "two", "robot")
+    edit(gateway, root / "made", command="create", file_text="robot\n")
+    edit(gateway, root / "made", command="move", destination=str(root / "made2"))
+    replace(gateway, root / "made2", "robot", "robot 2")
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    told = undo(gateway, run="night")
+    assert [(item["id"], item["result"]) for item in preview["items"]] == [(item["id"], item["result"]) for item in told["items"]]
+    assert told["conflicts"] == 0, told
+    assert [path.name for path in root.iterdir()] == ["a"] and (root / "a").read_text() == "one\ntwo\n"
+
+
+def test_a_file_that_comes_back_has_its_mode(place):
+    gateway, root = place
+    for name in ("secret", "script"):
+        (root / name).write_text("one\n")
+    (root / "secret").chmod(0o600)
+    (root / "script").chmod(0o755)
+    for name in ("secret", "script"):
+        edit(gateway, root / name, command="delete")
+    undo(gateway, run="night")
+    assert ((root / "secret").stat().st_mode & 0o777, (root / "script").stat().st_mode & 0o777) == (0o600, 0o755)
+    edit(gateway, root / "secret", command="delete")
+    ask(gateway, "history_restore", {"path": str(root / "secret"), "at": "1"})
+    assert (root / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def notes_of(root):
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.md")}
+
+
+def test_a_note_that_moved_comes_back_with_its_links(place):
+    gateway, root = place
+    (root / "plan.md").write_text("# Plan\n\n[Ada](ada.md)\n")
+    (root / "ada.md").write_text("# Ada\n\n[the plan](plan.md)\n")
+    before = notes_of(root)
+    ask(gateway, "opennotes_move", {"path": "plan.md", "to": "done/plan.md"}, "robot", "night")
+    assert "done/plan.md" in notes_of(root)["ada.md"]
+    told = undo(gateway, run="night")
+    assert told["conflicts"] == 0 and notes_of(root) == before, told
+    ask(gateway, "opennotes_delete", {"path": "plan.md"}, "robot", "cleanup")
+    undo(gateway, run="cleanup")
+    assert notes_of(root) == before
+
+
+def test_a_moved_folder_is_not_torn(place):
+    gateway, root = place
+    (root / "sub").mkdir()
+    for name in ("a.md", "b.md"):
+        edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\n", run="before")
+    (root / "links.md").write_text("[a](sub/a.md)\n")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    moved = notes_of(root)
+    told = undo(gateway, run="night")
+    assert told["undone"] == 0 and {item["conflict"]["reason"] for item in told["items"]} == {"not_kept"}, told
+    assert notes_of(root) == moved and moved["links.md"] == "[a](new/a.md)\n"
+
+
+def test_cells_need_the_mode_agent_wherever_they_are(place):
+    gateway, root = place
+    (root / "a.json").write_text("one\ntwo\n")
+    replace(gateway, root / "a.json", "two", "robot")
+    edit(gateway, root / "a.json", command="move", destination=str(root / "a.ipynb"), by="ana", run="day")
+    answer = gateway.call("history_undo", {"run": "night", "dry_run": False},
+                          {"X-Notegate-Agent": "robot", "X-Notegate-Mode": "edit"})
+    assert answer.status_code == 200, answer.text
+    assert results(answer.json()["result"]) == {"a.json": ("conflict", "forbidden")}
+    assert (root / "a.ipynb").read_text() == "one\nrobot\n"
+
+
+def test_bytes_that_are_no_text(place):
+    gateway, root = place
+    (root / "x.ipynb").write_text('{"cells":[],"metadata":{},"nbformat":4,"nbformat_minor":5}\n')
+    before = (root / "x.ipynb").read_bytes()
+    ask(gateway, "attachNotebook", {"notebook": str(root / "x.ipynb")}, "robot", "night")
+    ask(gateway, "addNotebookCell", {"type": "markdown", "index": 0, "content": "# robot"}, "robot", "night")
+    assert (root / "x.ipynb").read_bytes() != before
+    assert undo(gateway, run="night")["undone"] == 1
+    assert (root / "x.ipynb").read_bytes() == before
+
+
+def test_a_file_is_restored(place):
+    gateway, root = place
+    path = root / "plan.md"
+    path.write_text("one\n")
+    replace(gateway, path, "one", "two")
+    replace(gateway, path, "two", "three")
+    told = ask(gateway, "history_restore", {"path": str(path), "at": "1"})
+    assert told == {"revision": 4, "restored_from": 1, "added": 1, "removed": 1, "space": "shared"}
+    assert path.read_text() == "one\n"
+    refused = ask(gateway, "history_restore", {"path": str(path), "at": "2", "expectedRevision": 3}, status=409)
+    assert refused["code"] == "CONFLICT" and path.read_text() == "one\n"
+    edit(gateway, path, command="delete")
+    ask(gateway, "history_restore", {"path": str(path), "at": "3"})
+    assert path.read_text() == "three\n"
+    log = ask(gateway, "history_log", {"path": "plan.md", "limit": 2})["changes"]
+    assert [(change["revision"], change["action"], change["agent"]) for change in log] == \
+        [(6, "created", "lead"), (5, "deleted", "robot")]
+
+
+def test_a_run_is_taken_back_while_people_work(place):
+    """No line of the people is lost, none of the run is left but in files that are told as conflicts."""
+    print("seed", SEED)
+    chance, (gateway, root) = random.Random(SEED), place
+    paths = [root / f"f{number}.md" for number in range(FILES)]
+    for path in paths:
+        path.write_text("".join(f"line {n}\n" for n in range(8)))
+    written, stop = {path: [] for path in paths}, threading.Event()
+
+    def person(who, seed):
+        own, count = random.Random(seed), 0
+        while not stop.is_set():
+            path, line = own.choice(paths), f"{who} {count}"
+            edit(gateway, path, command="insert", insert_line=own.randrange(9), new_str=line + "\n", by=who, run="day")
+            written[path].append(line)
+            count += 1
+
+    with concurrent.futures.ThreadPoolExecutor(len(PEOPLE)) as pool:
+        working = [pool.submit(person, who, chance.random()) for who in PEOPLE]
+        try:
+            for number, path in enumerate(paths * 2):
+                edit(gateway, path, command="insert", insert_line=chance.randrange(9), new_str=f"robot {number}\n")
+            told = undo(gateway, run="night")
+        finally:
+            stop.set()
+        for done in working:
+            done.result()
+    assert told["total"] == FILES and told["agents"] == ["robot"]
+    conflicts = {item["id"] for item in told["items"] if item["result"] == "conflict"}
+    assert len(conflicts) == told["conflicts"] and told["undone"] + told["conflicts"] == FILES
+    for path in paths:
+        lines = path.read_text().split("\n")
+        assert set(written[path]) <= set(lines), path
+        assert any(line.startswith("robot") for line in lines) == (str(path) in conflicts), path
+
+
+def cut_off(gateway, run, delay):
+    """Kills the gateway while it takes the run back. Has it answered?"""
+    def go():
+        with contextlib.suppress(Exception):
+            return undo(gateway, run=run)
+        return None
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(go)
+        time.sleep(delay)
+        gateway.process.kill()
+        gateway.process.wait()
+    gateway.client.close()
+    return answer.result()
+
+
+def test_a_kill_leaves_whole_files_and_the_rest_is_done_later(tmp_path):
+    print("seed", SEED)
+    chance, sets, partly = random.Random(SEED), [PLUGINS, f"roots={tmp_path / 'root'}"], 0
+    (tmp_path / "root").mkdir()
+    paths = [tmp_path / "root" / f"f{number}" for number in range(40)]
+    gateway = Gateway(tmp_path / "data", sets)
+    for path in paths:
+        path.write_text("first\nlast\n")
+    started = time.monotonic()
+    for path in paths[:8]:
+        replace(gateway, path, "first\n", "first\nrobot\n", run="probe")
+    undo(gateway, run="probe")
+    longest = (time.monotonic() - started) * len(paths) / 8
+    for number in range(KILLS):
+        run = f"run{number}"
+        for path in paths:
+            replace(gateway, path, "first\n", f"first\nrobot {number}\n", run=run)
+        for path in paths[::2]:
+            edit(gateway, path, command="move", destination=str(path) + ".moved", run=run)
+        answered = cut_off(gateway, run, chance.random() * longest)
+        gateway = Gateway(tmp_path / "data", sets)
+        there = [path if path.exists() else path.with_name(path.name + ".moved") for path in paths]
+        states = {path.read_text() for path in there}
+        assert states <= {"first\nlast\n", f"first\nrobot {number}\nlast\n"}, "each file is whole or untouched"
+        left = ask(gateway, "history_log", {"limit": 1})["unfinished"]
+        partly += len(states) == 2
+        if left:
+            told = undo(gateway, **{"continue": left[0]})
+            assert told["conflicts"] == 0, told
+        elif answered is None:
+            undo(gateway, run=run)
+        assert {path.read_text() for path in paths} == {"first\nlast\n"}
+        assert sorted(paths) == sorted((tmp_path / "root").iterdir())
+        assert ask(gateway, "history_log", {"limit": 1})["unfinished"] == []
+    print(f"{partly} of {KILLS} were cut off in the middle")
+    assert gateway.stop() == 0, gateway.errors
