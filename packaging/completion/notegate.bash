@@ -103,7 +103,7 @@ _notegate() {
         words=""
         ;;
     audit)
-        options="--agent --space --run --tool --collection --id --outcome --since --until --number --ocsf --checkpoint --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --space --run --tool --action --collection --id --outcome --since --until --number --ocsf --checkpoint --json --config --set --listen --data-dir --root --help --version"
         words="list export verify redact"
         ;;
     backup)
