@@ -3,6 +3,7 @@
  * metrics. */
 #include "history/history.h"
 #include "store/db.h"
+#include "upkeep/upkeep.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,14 +14,105 @@
 #define BLAME_ROW_MAX ((size_t)256)
 #define BLAME_END_MAX ((size_t)64)
 
+/* The newest revisions alone are read first: often no line is older. */
+#define BLAME_NEAR ((uint64_t)256)
+
 struct blamed {
     struct ng_call *call;
     struct history_target target;
     struct history_version version;
     struct blame *blame;
-    bool exact; /* no revision was thinned out */
+    uint64_t first; /* forward: the revision that the walk began with */
+    bool exact;     /* no revision was thinned out */
     int rc;
 };
+
+/* ---- forward, by what each change replaced ---- */
+
+enum blame_outcome {
+    BLAME_DONE,
+    BLAME_OLDER, /* a line may be older than the walk's first revision */
+    BLAME_UNFIT  /* a text is too long or none, or there was too much to compare */
+};
+
+static int blame_newer(struct blamed *blamed, const struct ng_doc *row)
+{
+    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    bool is_whole = row->text_splice == NULL;
+    if (blamed->blame == NULL) {
+        blamed->first = row->revision;
+        return is_whole && utf8_valid(text)
+                   ? blame_new(BLAME_FORWARD, text, row->revision, &blamed->blame)
+                   : NG_EINVAL;
+    }
+    const struct ng_splice splice =
+        is_whole ? blame_splice_to(blamed->blame, text) : *row->text_splice;
+    int rc = blame_check_utf8(blamed->blame, &splice);
+    return rc == NG_OK ? blame_step(blamed->blame, row->revision, &splice) : rc;
+}
+
+static int take_newer(void *user, const struct ng_doc *row)
+{
+    struct blamed *blamed = user;
+    if (row->revision == blamed->version.revision) {
+        return 0;
+    }
+    blamed->rc = blame_newer(blamed, row);
+    return blamed->rc != NG_OK || blamed->call->host->cancelled(blamed->call);
+}
+
+/* Is a line as old as the walk's first revision, or older? */
+static int blame_reaches(struct blamed *blamed, enum blame_outcome *ret)
+{
+    uint64_t *revisions = NULL;
+    size_t count = 0;
+    int rc = blame_result(blamed->blame, &revisions, &count);
+    *ret = BLAME_DONE;
+    for (size_t i = 0; rc == NG_OK && i < count; i++) {
+        if (revisions[i] == blamed->first) {
+            *ret = BLAME_OLDER;
+            break;
+        }
+    }
+    free(revisions);
+    return rc;
+}
+
+/* From the oldest kept revision that is not before `from` on. */
+static enum blame_outcome blame_forward(struct blamed *blamed, uint64_t from)
+{
+    const struct history_version *version = &blamed->version;
+    struct ng_range range = {.size = sizeof(range),
+                             .from = from,
+                             .to = version->revision,
+                             .limit = UINT32_MAX,
+                             .with_body = true,
+                             .ascending = true,
+                             .flags = NG_RANGE_SPLICES};
+    enum blame_outcome outcome = BLAME_DONE;
+    int rc = blamed->call->host->history(blamed->call, &blamed->target.key, &range, take_newer,
+                                         blamed);
+    rc = rc == NG_OK ? blamed->rc : rc;
+    if (rc == NG_OK && blamed->blame == NULL) {
+        blamed->first = version->revision;
+        rc = blame_new(BLAME_FORWARD, version->doc->text, version->revision, &blamed->blame);
+    } else if (rc == NG_OK) {
+        rc = blame_step_text(blamed->blame, version->revision, version->doc->text);
+    }
+    if (rc == NG_OK && from > 1) {
+        rc = blame_reaches(blamed, &outcome);
+    }
+    return rc == NG_OK && blame_exact(blamed->blame) ? outcome : BLAME_UNFIT;
+}
+
+static void blame_discard(struct blamed *blamed)
+{
+    blame_free(blamed->blame);
+    blamed->blame = NULL;
+    blamed->rc = NG_OK;
+}
+
+/* ---- backward, by whole texts ---- */
 
 /* One revision after the other, from the newest on. */
 static int take_older(void *user, const struct ng_doc *row)
@@ -39,30 +130,57 @@ static int take_older(void *user, const struct ng_doc *row)
            blamed->call->host->cancelled(blamed->call);
 }
 
-static int blame_all(struct blamed *blamed)
+static int blame_backward(struct blamed *blamed)
 {
     struct ng_call *call = blamed->call;
     struct ng_range range = {.size = sizeof(range),
                              .to = blamed->version.revision,
                              .limit = UINT32_MAX,
                              .with_body = true};
-    uint64_t kept = 0;
     int rc = blame_new(BLAME_BACKWARD, blamed->version.doc->text, blamed->version.revision,
                        &blamed->blame);
     if (rc != NG_OK) {
         return history_no_memory(call);
     }
     rc = call->host->history(call, &blamed->target.key, &range, take_older, blamed);
-    if (rc == NG_OK && blamed->rc == NG_OK) {
-        rc = call->host->history_count(call, &blamed->target.key, &range, &kept);
-        blamed->exact = blame_exact(blamed->blame) && kept == blamed->version.revision;
-        return rc;
-    }
     if (rc == NG_OK && blamed->rc == NG_ETOOLARGE) {
         return ng_fail(call, NG_ETOOLARGE, "an earlier text has more than %zu bytes",
                        HISTORY_TEXT_MAX);
     }
-    return rc != NG_OK ? rc : history_no_memory(call);
+    if (rc == NG_OK && blamed->rc != NG_OK) {
+        return history_no_memory(call);
+    }
+    return rc;
+}
+
+/*
+ * Both ways give the same result. Forward costs as much as was changed, but needs all
+ * revisions; backward ends where every line has its revision, and does without texts before
+ * that, whatever they are.
+ */
+static int blame_all(struct blamed *blamed)
+{
+    struct ng_call *call = blamed->call;
+    const struct ng_range range = {.size = sizeof(range), .to = blamed->version.revision};
+    enum blame_outcome outcome = BLAME_OLDER;
+    uint64_t kept = 0;
+    if (range.to > BLAME_NEAR) {
+        outcome = blame_forward(blamed, range.to - BLAME_NEAR + 1);
+    }
+    if (outcome == BLAME_OLDER) {
+        blame_discard(blamed);
+        outcome = blame_forward(blamed, 1);
+    }
+    int rc = NG_OK;
+    if (outcome != BLAME_DONE) {
+        blame_discard(blamed);
+        rc = blame_backward(blamed);
+    }
+    if (rc == NG_OK) {
+        rc = call->host->history_count(call, &blamed->target.key, &range, &kept);
+        blamed->exact = blame_exact(blamed->blame) && kept == blamed->version.revision;
+    }
+    return rc;
 }
 
 /* ---- the answer ---- */

@@ -111,6 +111,8 @@ AT(ng_doc, origin, 216);
 AT(ng_doc, tool, 288);
 AT(ng_doc, event_data, 304);
 SIZE(ng_doc, 320);
+AT(ng_doc, text_splice, 320);
+SIZE(ng_doc, 328);
 PAD(ng_doc, deleted, 7);
 
 AT(ng_term, field, 0);
@@ -160,6 +162,10 @@ AT(ng_range, with_body, 28);
 AT(ng_range, ascending, 29);
 SIZE(ng_range, 32);
 PAD(ng_range, ascending, 2);
+AT(ng_range, flags, 32);
+SIZE(ng_range, 40);
+PAD(ng_range, flags, 4);
+VALUE(NG_RANGE_SPLICES, 1);
 
 AT(ng_event, size, 0);
 AT(ng_event, seq, 8);

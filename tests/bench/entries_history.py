@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rows of the history: the first page of history_log under each kind of filter, and history_read at a point."""
+"""Rows of the history: the first page of history_log under each kind of filter, history_read at a point, and history_blame of a
+long text with many revisions."""
 import json
 import os
 import random
@@ -168,4 +169,83 @@ class Read(Group):
         return ours["cpu_us"] / base["cpu_us"], f"{ours['cpu_us']:.1f} us to {base['cpu_us']:.1f} us"
 
 
-GROUPS = (Log, Read)
+class Edits:
+    """A notebook of lines that are replaced, added and removed one by one, as rows of the gateway's file."""
+
+    # A revision is whole after so many splices, as the gateway keeps them.
+    WHOLE = 128
+
+    def __init__(self, size, count):
+        self.draw = random.Random(1)
+        self.count = count
+        self.lines = [self.line(0) for _ in range(max(2, size // len(self.line(0))))]
+
+    def line(self, revision):
+        return b"%06d a line of notes that is as long as lines are, %08d\n" % (revision, self.draw.randrange(10 ** 8))
+
+    def splice(self, revision):
+        """Changes the lines; at, removed and inserted bytes."""
+        at, how = self.draw.randrange(len(self.lines)), self.draw.random()
+        removed = [] if how < 0.2 else self.lines[at:at + 1]
+        inserted = [] if how > 0.8 else [self.line(revision)]
+        before = sum(map(len, self.lines[:at]))
+        self.lines[at:at + len(removed)] = inserted
+        return before, len(b"".join(removed)), b"".join(inserted)
+
+    def rows(self):
+        """Rows of `log`."""
+        size = sum(map(len, self.lines))
+        for revision in range(1, self.count + 1):
+            kind, json_at, json, at, removed, text = 2, 0, b"", 0, 0, b""
+            if revision > 1:
+                at, removed, text = self.splice(revision)
+                size += len(text) - removed
+            if revision % self.WHOLE == 1:
+                kind, json_at, json, at, removed, text = 1, None, b"{}", None, None, b"".join(self.lines)
+            yield (revision, 1, revision, kind, 0, START_MS + revision, 1, START_MS, "bench", "notebook", "updated", b"", json_at,
+                   json_at, at, removed, size, json, text)
+
+    def fill(self, path):
+        with sqlite3.connect(path) as database:
+            database.executemany("INSERT INTO log(seq,doc,revision,kind,flags,time_ms,created_seq,created_ms,agent,tool,action,hash,"
+                                 "json_at,json_removed,text_at,text_removed,text_size,json,text) "
+                                 "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", self.rows())
+            text, last = b"".join(self.lines), self.count
+            database.executemany("INSERT INTO trail(seq,doc,origin,added,removed) VALUES(?,1,1,1,1)",
+                                 ((seq,) for seq in range(1, last + 1)))
+            database.execute("INSERT INTO shelves(shelf,collection,space) VALUES(1,'notebooks','shared')")
+            database.execute("INSERT INTO origins VALUES(1,1,'bench','','run-1','bench',1,?,?)", (last, last))
+            database.execute("INSERT INTO docs VALUES(1,1,?,?,0,?,1,?,?,2,?,1,0,'bench','updated',x'',x'',?,?)",
+                             (b"long", last, last, START_MS, START_MS + last, len(text), b"{}", text))
+            database.execute("INSERT OR REPLACE INTO meta VALUES('seq',?)", (last,))
+        database.close()
+
+
+class Blame(Group):
+    name = "history_blame"
+
+    def begin(self):
+        self.size, self.count = self.sized(1000000, 10000), self.sized(10000, 300)
+        self.server = self.gateway(PLUGINS)
+        self.server.stop(keep=True)
+        Edits(self.size, self.count).fill(os.path.join(self.server.data, "notegate.db"))
+        self.server.start()
+        self.bench.settle(self.server)
+
+    def rows(self):
+        size, count = self.sized(1000000, 10000), self.sized(10000, 300)
+        return [Row(f"history_blame, 200 lines of a text of {size:,} bytes with {count:,} revisions, CPU", self.blame,
+                    ("<=", 200, "ms"))]
+
+    def blame(self):
+        given = {"collection": "notebooks", "id": "long", "space": "shared"}
+        file = self.file("blame", lambda: rig.request("/v1/tools/history_blame", given, agent()))
+        answer = json.loads(rig.body_of(self.server.port, file))["result"]
+        found = json.loads(answer) if isinstance(answer, str) else answer
+        if not found["exact"] or found["lines"][-1]["last"] != min(200, found["total_lines"]):
+            raise SystemExit("history_blame has not traced the lines")
+        row = min((self.load(self.server, file, clients=1, count=4) for _ in range(self.bench.rounds)), key=lambda row: row["cpu_us"])
+        return row["cpu_us"] / 1000, f"p50 {row['p50_ms']:.0f} ms; {len(found['lines'])} runs of lines"
+
+
+GROUPS = (Log, Read, Blame)

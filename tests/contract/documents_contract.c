@@ -245,8 +245,12 @@ static void test_history(void **state)
         {11, 20, 5, true, false, 0, 0},   {0, 99, 3, false, false, 10, 3},
     };
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
-        struct ng_range range = {sizeof(range),  cases[i].from, cases[i].to,
-                                 cases[i].limit, cases[i].body, cases[i].ascending};
+        struct ng_range range = {.size = sizeof(range),
+                                 .from = cases[i].from,
+                                 .to = cases[i].to,
+                                 .limit = cases[i].limit,
+                                 .with_body = cases[i].body,
+                                 .ascending = cases[i].ascending};
         struct rows rows = {0};
         assert_int_equal(
             f->docs->history(f->db, fixture_call(f), &key, &range, rows_add, &rows), NG_OK);
@@ -641,9 +645,9 @@ int documents_contract_part(const char *module_name, const char *const *sets,
     case DOCUMENTS_REST:
         break;
     }
-    return documents_origin_contract() + documents_trail_contract() +
-           documents_query_contract() + documents_upkeep_contract() +
-           documents_shared_contract();
+    return documents_origin_contract() + documents_splices_contract() +
+           documents_trail_contract() + documents_query_contract() +
+           documents_upkeep_contract() + documents_shared_contract();
 }
 
 int documents_contract(const char *module_name, const char *const *sets)

@@ -35,6 +35,7 @@ static inline bool documents_slow(const struct fixture *fixture)
 void documents_log_origin(struct buf *log, const struct ng_origin *origin);
 
 int documents_origin_contract(void);
+int documents_splices_contract(void);
 int documents_query_contract(void);
 int documents_trail_contract(void);
 int documents_upkeep_contract(void);

@@ -100,26 +100,31 @@ struct history {
     const struct target *target;
     const struct ng_key *key;
     bool with_body, stop;
+    bool splices;  /* they are given where the row before is that of the revision before */
+    uint64_t last; /* revision of the row before; 0: none */
     struct state state;
     ng_row_fn *row;
     void *user;
 };
 
+/* Builds the content of a revision in history->state. */
+static int load_state(struct history *history, uint64_t revision)
+{
+    struct fault fault = {0};
+    const struct target *target = history->target;
+    int rc = version_load(history->db, target->collection->name, bytes_str(&target->name),
+                          target->doc, revision, &history->state, &fault);
+    return rc == NG_OK ? rc : fail_version(history->call, rc, &fault);
+}
+
 /* The content of the row at `at` of the page, kept in `bodies` beside those of the others. */
 static int load_body(struct history *history, const struct docs *page, size_t at,
                      struct bytes *bodies)
 {
-    struct fault fault = {0};
-    struct state *state = &history->state;
-    const struct target *target = history->target;
-    uint64_t revision = member_u64(page->list[at], "revision");
-    int rc = version_load(history->db, target->collection->name, bytes_str(&target->name),
-                          target->doc, revision, state, &fault);
-    if (rc != NG_OK) {
-        return fail_version(history->call, rc, &fault);
-    }
-    if (bytes_set(&bodies[2 * at], bytes_str(&state->json)) != NG_OK ||
-        bytes_set(&bodies[2 * at + 1], bytes_str(&state->text)) != NG_OK) {
+    const struct state *state = &history->state;
+    int rc = load_state(history, member_u64(page->list[at], "revision"));
+    if (rc == NG_OK && (bytes_set(&bodies[2 * at], bytes_str(&state->json)) != NG_OK ||
+                        bytes_set(&bodies[2 * at + 1], bytes_str(&state->text)) != NG_OK)) {
         rc = ng_fail(history->call, NG_EINTERNAL, "no memory for the history");
     }
     return rc;
@@ -149,6 +154,36 @@ static int show_rows(struct history *history, const struct docs *page, bool asce
     return rc;
 }
 
+/* The rows as they are stored, contents and splices; the content of one whose base was not
+ * shown is built. */
+static int show_splices(struct history *history, const struct docs *page)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < page->count && rc == NG_OK && !history->stop; i++) {
+        const bson_t *version = page->list[i];
+        struct ng_doc doc;
+        version_row(version, history->key, &doc);
+        struct ng_splice splice = {member_u64(version, "text_at"),
+                                   member_u64(version, "text_removed"),
+                                   member_str(version, "text")};
+        if (member_i64(version, "kept") == KEPT_WHOLE) {
+            doc.json = member_str(version, "json");
+            doc.text = member_str(version, "text");
+        } else if (history->last > 0 && history->last + 1 == doc.revision) {
+            doc.text_splice = &splice;
+        } else {
+            rc = load_state(history, doc.revision);
+            doc.json = bytes_str(&history->state.json);
+            doc.text = bytes_str(&history->state.text);
+        }
+        if (rc == NG_OK) {
+            history->stop = history->row(history->user, &doc) != 0;
+        }
+        history->last = doc.revision;
+    }
+    return rc;
+}
+
 /* *ret_last: the revision of the last row; 0: there were none. */
 static int show_page(struct history *history, const struct ng_range *range, size_t *ret_count,
                      uint64_t *ret_last)
@@ -166,6 +201,8 @@ static int show_page(struct history *history, const struct ng_range *range, size
     }
     if (rc != NG_OK) {
         rc = fail_version(history->call, rc, &fault);
+    } else if (history->splices) {
+        rc = show_splices(history, &page);
     } else {
         rc = show_rows(history, &page, range->ascending);
     }
@@ -296,13 +333,15 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
                               .with_body = range->with_body,
                               .row = row,
                               .user = user};
+    history.splices = NG_HAS(range, flags) && (range->flags & NG_RANGE_SPLICES) != 0 &&
+                      range->with_body && range->ascending;
     struct ng_range part = *range;
     uint32_t left = range->limit;
     int rc = target_load(self, call, key, false, &target);
     if (rc == NG_OK) {
         uint64_t newest = member_u64(target.doc, REVISION);
         bool shows_newest = newest >= range->from && (range->to == 0 || newest <= range->to);
-        part.with_body = false;
+        part.with_body = history.splices;
         part.from = u64_max(range->from, 1);
         if (part.to == 0 || part.to >= newest) {
             part.to = newest - 1;

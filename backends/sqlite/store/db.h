@@ -100,10 +100,14 @@ struct db_collection {
 };
 
 /* A document, as row_from_stmt() reads it, and a revision, as row_from_log() does. */
-#define DOC_HEAD                                                                               \
+#define DOC_PLAIN                                                                              \
     "d.doc,s.collection,s.space,d.id,d.revision,d.deleted,d.seq,d.created_seq,d.created_ms,"   \
-    "d.updated_ms,d.text_size,d.author,d.action,d.json"
+    "d.updated_ms,d.text_size,d.author,d.action"
+#define DOC_HEAD DOC_PLAIN ",d.json"
 #define DOC_COLUMNS DOC_HEAD ",d.text"
+#define DOC_OF_KEY                                                                             \
+    " FROM shelves s JOIN docs d ON d.shelf=s.shelf WHERE s.collection=?1 AND s.space=?2 AND " \
+    "d.id=?3"
 #define DOC_TABLES "docs d JOIN shelves s ON s.shelf=d.shelf"
 #define LOG_COLUMNS                                                                            \
     "l.revision,l.kind,l.flags,l.seq,l.time_ms,l.created_seq,l.created_ms,l.text_size,"        \
@@ -163,8 +167,8 @@ struct db_collection {
     X(ANSWER_GET, "SELECT body_hash,reply,time_ms,expires_ms FROM answers WHERE scope=?1")     \
     X(ANSWER_SET, "INSERT OR REPLACE INTO answers(scope,body_hash,reply,time_ms,expires_ms)"   \
                   "VALUES(?1,?2,?3,?4,?5)")                                                    \
-    X(GET, "SELECT " DOC_COLUMNS " FROM shelves s JOIN docs d ON d.shelf=s.shelf WHERE "       \
-           "s.collection=?1 AND s.space=?2 AND d.id=?3")                                       \
+    X(GET, "SELECT " DOC_COLUMNS DOC_OF_KEY)                                                   \
+    X(GET_PLAIN, "SELECT " DOC_PLAIN ",NULL" DOC_OF_KEY) /* without the content */             \
     X(GET_DOC, "SELECT " DOC_HEAD ",CASE WHEN ?2 THEN d.text END FROM " DOC_TABLES             \
                " WHERE d.doc=?1") /* ?2: with the text */                                      \
     X(LOG_START, "SELECT revision FROM log WHERE doc=?1 AND revision<=?2 AND kind=1 "          \
@@ -175,6 +179,9 @@ struct db_collection {
     X(LOG_ROW, "SELECT " LOG_COLUMNS LOG_TABLES " WHERE l.doc=?1 AND l.revision=?2")           \
     X(LOG_UP, "SELECT " LOG_COLUMNS LOG_TABLES LOG_RANGE " ORDER BY l.revision")               \
     X(LOG_DOWN, "SELECT " LOG_COLUMNS LOG_TABLES LOG_RANGE " ORDER BY l.revision DESC")        \
+    X(LOG_SPLICES,                                                                             \
+      "SELECT " LOG_COLUMNS ",l.text_at,l.text_removed,CASE WHEN l.kind=1 THEN l.json END,"    \
+      "l.text" LOG_TABLES LOG_RANGE " ORDER BY l.revision")                                    \
     X(LOG_COUNT, "SELECT count(*) FROM log l" LOG_RANGE)                                       \
     X(CHANGES, "SELECT " EVENT_COLUMNS EVENT_TABLES                                            \
                " WHERE l.seq>?1 AND (l.flags&2)=0 ORDER BY l.seq LIMIT ?2")                    \
@@ -465,7 +472,7 @@ void txn_free(struct txn *txn);
 
 /* read.c */
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret);
-/* Columns of LOG_ROW, LOG_UP and LOG_DOWN over the newest row. */
+/* Columns of LOG_ROW, LOG_UP, LOG_DOWN and LOG_SPLICES over the newest row. */
 void row_from_log(sqlite3_stmt *stmt, struct ng_doc *row);
 /* Adds to the present row what only the log has, where that keeps its history. It points into
  * LOG_ROW, which stays on its row. */
@@ -576,22 +583,5 @@ int fts_table(struct conn *conn, const struct db_collection *collection);
 int fts_step(struct db *db, int64_t collection, bool *ret_more, char *error, size_t error_max);
 /* Indexes all that waits of the collection. */
 int fts_catch_up(struct db *db, struct ng_call *call, int64_t collection);
-
-int maintain_run(void *self, struct ng_call *call, int64_t now_ms, int64_t keep_ms,
-                 bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision),
-                 void *user);
-/* purge.c */
-int purge_run(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision);
-int purge_events(void *self, struct ng_call *call, const struct ng_key *key, uint64_t revision,
-                 struct ng_str about, uint64_t since, uint64_t until, ng_event_fn *event,
-                 void *user);
-int purge_data(void *self, struct ng_call *call, const uint64_t *seqs, size_t count);
-int purge_sweep(void *self, struct ng_call *call);
-int export_all(void *self, struct ng_call *call, ng_record_fn *record, void *user);
-int import_begin(void *self, struct ng_call *call);
-int import_record(void *self, struct ng_call *call, const struct ng_record *record);
-int import_end(void *self, struct ng_call *call, bool keep);
-void import_abandon(struct db *db);
-int verify_run(void *self, struct ng_call *call, ng_finding_fn *finding, void *user);
 
 #endif

@@ -3,7 +3,7 @@
 #include "core/base/minmax.h"
 #include "db.h"
 
-/* The columns of GET and GET_DOC. */
+/* The columns of GET, GET_PLAIN and GET_DOC. */
 void row_from_stmt(sqlite3_stmt *stmt, bool with_text, struct ng_doc *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -75,11 +75,11 @@ static int fail_state(struct conn *conn, struct ng_call *call, uint64_t revision
     return conn_fail(conn, call, "reading");
 }
 
-/* Finds the present row of the key; the statement stays on it. */
+/* Finds the present row of the key, by GET or GET_PLAIN; the statement stays on it. */
 static int find_present(struct conn *conn, struct ng_call *call, const struct ng_key *key,
-                        sqlite3_stmt **ret)
+                        enum statement which, sqlite3_stmt **ret)
 {
-    sqlite3_stmt *stmt = conn_stmt(conn, STMT_GET);
+    sqlite3_stmt *stmt = conn_stmt(conn, which);
     if (stmt == NULL) {
         return conn_fail(conn, call, "reading");
     }
@@ -100,13 +100,13 @@ static int find_present(struct conn *conn, struct ng_call *call, const struct ng
 /* Takes a reader and finds the present row of the key with it. After a failure the reader is
  * returned. */
 static int present(struct db *db, struct ng_call *call, const struct ng_key *key,
-                   struct conn **ret, sqlite3_stmt **ret_stmt)
+                   enum statement which, struct conn **ret, sqlite3_stmt **ret_stmt)
 {
     int rc = reader_begin(db, call, ret);
     if (rc != NG_OK) {
         return rc;
     }
-    rc = find_present(*ret, call, key, ret_stmt);
+    rc = find_present(*ret, call, key, which, ret_stmt);
     if (rc != NG_OK) {
         reader_end(*ret);
     }
@@ -151,7 +151,7 @@ int read_get(void *self, struct ng_call *call, const struct ng_key *key, uint64_
 {
     struct conn *conn = NULL;
     sqlite3_stmt *stmt = NULL;
-    int rc = present(self, call, key, &conn, &stmt);
+    int rc = present(self, call, key, STMT_GET, &conn, &stmt);
     if (rc != NG_OK) {
         return rc;
     }
@@ -188,13 +188,48 @@ struct walk {
     int64_t number;
     uint32_t left;
     bool stop;
+    bool splices;            /* they are given where the walk has the text before */
+    uint64_t last;           /* revision of the row before; 0: none */
+    struct ng_splice splice; /* of the present row */
+    struct state state;      /* the last content that was built */
 };
+
+/* Columns of LOG_SPLICES behind those of LOG_UP. */
+enum { SPLICES_AT = 17, SPLICES_REMOVED, SPLICES_JSON, SPLICES_TEXT };
+
+/* The content of the row, or its splice. */
+static int walk_content(struct walk *walk, sqlite3_stmt *stmt, struct ng_doc *doc)
+{
+    if (walk->splices && sqlite3_column_int(stmt, 1) == LOG_WHOLE) {
+        doc->json = column_str(stmt, SPLICES_JSON);
+        doc->text = column_str(stmt, SPLICES_TEXT);
+        return NG_OK;
+    }
+    if (walk->splices && walk->last > 0 && walk->last + 1 == doc->revision) {
+        walk->splice =
+            (struct ng_splice){column_u64(stmt, SPLICES_AT), column_u64(stmt, SPLICES_REMOVED),
+                               column_str(stmt, SPLICES_TEXT)};
+        doc->text_splice = &walk->splice;
+        return NG_OK;
+    }
+    int rc = state_load(walk->conn, walk->number, doc->revision, &walk->state);
+    doc->json = bytes_str(&walk->state.json);
+    doc->text = bytes_str(&walk->state.text);
+    return rc;
+}
+
+static enum statement walk_statement(const struct walk *walk)
+{
+    if (walk->splices) {
+        return STMT_LOG_SPLICES;
+    }
+    return walk->range->ascending ? STMT_LOG_UP : STMT_LOG_DOWN;
+}
 
 static int history_kept(struct walk *walk, const struct ng_doc *newest, uint64_t to)
 {
     struct conn *conn = walk->conn;
-    struct state state = {0};
-    sqlite3_stmt *stmt = conn_stmt(conn, walk->range->ascending ? STMT_LOG_UP : STMT_LOG_DOWN);
+    sqlite3_stmt *stmt = conn_stmt(conn, walk_statement(walk));
     if (stmt == NULL) {
         return conn_fail(conn, walk->call, "reading history");
     }
@@ -208,15 +243,14 @@ static int history_kept(struct walk *walk, const struct ng_doc *newest, uint64_t
         struct ng_doc doc = *newest;
         row_from_log(stmt, &doc);
         if (walk->range->with_body) {
-            rc = state_load(conn, walk->number, doc.revision, &state);
-            doc.json = bytes_str(&state.json);
-            doc.text = bytes_str(&state.text);
+            rc = walk_content(walk, stmt, &doc);
         }
         if (rc != NG_OK) {
             rc = fail_state(conn, walk->call, doc.revision, rc);
         } else {
             walk->stop = walk->row(walk->user, &doc) != 0;
         }
+        walk->last = doc.revision;
         walk->left--;
         step = SQLITE_DONE;
     }
@@ -224,7 +258,7 @@ static int history_kept(struct walk *walk, const struct ng_doc *newest, uint64_t
         rc = conn_fail(conn, walk->call, "reading history");
     }
     (void)sqlite3_reset(stmt);
-    state_done(&state);
+    state_done(&walk->state);
     return rc;
 }
 
@@ -252,8 +286,11 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
 {
     struct walk walk = {.call = call, .range = range, .row = row, .user = user};
     walk.left = range->limit;
+    walk.splices = NG_HAS(range, flags) && (range->flags & NG_RANGE_SPLICES) != 0 &&
+                   range->with_body && range->ascending;
     sqlite3_stmt *stmt = NULL;
-    int rc = present(self, call, key, &walk.conn, &stmt);
+    int rc = present(self, call, key, range->with_body ? STMT_GET : STMT_GET_PLAIN, &walk.conn,
+                     &stmt);
     if (rc != NG_OK) {
         return rc;
     }
@@ -262,9 +299,6 @@ int read_history(void *self, struct ng_call *call, const struct ng_key *key,
     bool has_newest = range_has_newest(range, column_u64(stmt, 4), &below);
     row_from_stmt(stmt, range->with_body && has_newest, &newest);
     walk.number = sqlite3_column_int64(stmt, 0);
-    if (!range->with_body) {
-        newest.json = str_of(NULL, 0);
-    }
     if (has_newest && row_add_origin(walk.conn, walk.number, &newest) != NG_OK) {
         rc = conn_fail(walk.conn, call, "reading history");
         reader_end(walk.conn);
@@ -288,7 +322,7 @@ int read_history_count(void *self, struct ng_call *call, const struct ng_key *ke
     uint64_t thinned = counts_now(self);
     struct conn *conn = NULL;
     sqlite3_stmt *doc = NULL;
-    int rc = present(self, call, key, &conn, &doc);
+    int rc = present(self, call, key, STMT_GET_PLAIN, &conn, &doc);
     if (rc != NG_OK) {
         return rc;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c - all data as one consistent snapshot: whole revisions, events, answers. */
 #include "../store/db.h"
+#include "upkeep.h"
 
 struct export
 {

@@ -3,6 +3,7 @@
  * back. */
 #include "../store/txn.h"
 #include "core/base/minmax.h"
+#include "upkeep.h"
 
 struct import {
     struct txn *txn;     /* of the current document */

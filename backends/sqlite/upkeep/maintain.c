@@ -3,6 +3,7 @@
  * the search index. Always in short transactions, so that commits go on between them. */
 #include "../store/db.h"
 #include "core/base/array.h"
+#include "upkeep.h"
 
 /* Limits of one step: documents read, revisions changed, answers dropped. */
 #define LOOK_DOCS 256

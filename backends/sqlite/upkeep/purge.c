@@ -10,6 +10,7 @@
 
 #include "../store/db.h"
 #include "core/base/minmax.h"
+#include "upkeep.h"
 
 /* Revisions of one transaction. */
 #define PURGE_ROWS 256

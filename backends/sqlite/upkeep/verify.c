@@ -2,6 +2,7 @@
 /* verify.c - checks the file, the hash of every revision, the index of values, the search
  * index, and events. */
 #include "../store/db.h"
+#include "upkeep.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  */
 #include "blame.h"
 
-#include "chunks.h"
+#include "blame_splice.h"
 #include "core/base/arena.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -64,6 +64,12 @@ static uint64_t blame_line_weight(const void *items, size_t count)
 static size_t blame_len(const struct blame *blame)
 {
     return blame->text.total == 0 ? 0 : (size_t)blame->text.total - 1;
+}
+
+static bool blame_fits(const struct blame *blame, const struct ng_splice *splice)
+{
+    size_t len = blame_len(blame);
+    return splice->at <= len && splice->removed <= len - splice->at;
 }
 
 /* A line of the newest text, by its mark, came with the current revision. */
@@ -313,18 +319,13 @@ static bool blame_is_within_line(const struct blame *blame, const struct ng_spli
            (in.len == 0 || memchr(in.data, '\n', in.len) == NULL);
 }
 
-int blame_step(struct blame *blame, uint64_t revision, const struct ng_splice *splice)
+/* The splice is that of two texts, and fits. */
+static int blame_step_narrow(struct blame *blame, uint64_t revision,
+                             const struct ng_splice *splice)
 {
     size_t len = blame_len(blame);
+    size_t next_len = len - (size_t)splice->removed + splice->inserted.len;
     struct chunks_place place;
-    if (splice->at > len || splice->removed > len - splice->at) {
-        return NG_EINVAL;
-    }
-    size_t kept = len - (size_t)splice->removed;
-    if (splice->inserted.len > BLAME_TEXT_MAX - kept) {
-        return NG_ETOOLARGE;
-    }
-    size_t next_len = kept + splice->inserted.len;
     int rc = NG_OK;
     if (blame->way == BLAME_FORWARD) {
         blame->revision = revision;
@@ -338,6 +339,31 @@ int blame_step(struct blame *blame, uint64_t revision, const struct ng_splice *s
     }
     blame->revision = revision;
     return rc;
+}
+
+int blame_step(struct blame *blame, uint64_t revision, const struct ng_splice *splice)
+{
+    const struct blame_bytes text = {&blame->text, blame_len(blame)};
+    struct ng_splice narrow = *splice;
+    char *owned = NULL;
+    if (!blame_fits(blame, splice)) {
+        return NG_EINVAL;
+    }
+    if (splice->inserted.len > BLAME_TEXT_MAX - (size_t)(text.end - splice->removed)) {
+        return NG_ETOOLARGE;
+    }
+    int rc = blame_splice_narrow(&text, &narrow, &owned);
+    if (rc == NG_OK) {
+        rc = blame_step_narrow(blame, revision, &narrow);
+    }
+    free(owned);
+    return rc;
+}
+
+int blame_check_utf8(const struct blame *blame, const struct ng_splice *splice)
+{
+    const struct blame_bytes text = {&blame->text, blame_len(blame)};
+    return blame_fits(blame, splice) ? blame_splice_utf8(&text, splice) : NG_EINVAL;
 }
 
 /* ---- whole texts ---- */
@@ -384,17 +410,22 @@ static size_t blame_common_tail(const struct chunks *text, struct ng_str other, 
     return tail;
 }
 
-int blame_step_text(struct blame *blame, uint64_t revision, struct ng_str text)
+struct ng_splice blame_splice_to(const struct blame *blame, struct ng_str text)
 {
     size_t len = blame_len(blame);
     size_t least = size_min(len, text.len);
     size_t head = least == 0 ? 0 : blame_common_head(&blame->text, text, least);
     size_t tail = least == head ? 0 : blame_common_tail(&blame->text, text, least - head);
-    struct ng_splice splice = {
+    return (struct ng_splice){
         .at = head,
         .removed = len - head - tail,
         .inserted = str_make(text.len > 0 ? text.data + head : "", text.len - head - tail),
     };
+}
+
+int blame_step_text(struct blame *blame, uint64_t revision, struct ng_str text)
+{
+    const struct ng_splice splice = blame_splice_to(blame, text);
     return blame_step(blame, revision, &splice);
 }
 

@@ -5,8 +5,8 @@
  * Lines are the pieces between line feeds, as in merge3.h. A line of a revision is that of the
  * revision before it as far as diff_lines() finds it there. Only the lines of a changed stretch
  * are compared, so a step costs as much as its stretch is long, wherever it is, and not as much
- * as the text. A splice should begin at the first byte that differs and end at the last one, as
- * stores keep them: then the result is that of comparing whole texts.
+ * as the text. Any splice that makes the next text will do: the result is that of comparing
+ * whole texts.
  *
  * Forward: from the oldest text on, by the splices that a store keeps; blame_step() goes to the
  * next newer revision. Backward: from the newest text on, and blame_step() goes to the next
@@ -45,6 +45,12 @@ int blame_step(struct blame *blame, uint64_t revision, const struct ng_splice *s
 /* The same with the whole text of the next revision, for stores without splices: it costs as
  * much as the text is long. */
 int blame_step_text(struct blame *blame, uint64_t revision, struct ng_str text);
+/* The splice from the current text to this one; it points into `text`. */
+struct ng_splice blame_splice_to(const struct blame *blame, struct ng_str text);
+/* The current text is UTF-8. NG_OK: so is the next one. NG_EINVAL: it is not, or the splice
+ * does not fit. NG_EINTERNAL: out of memory; nothing has changed. It looks at the splice alone.
+ */
+int blame_check_utf8(const struct blame *blame, const struct ng_splice *splice);
 
 /* The next older revision. NG_OK; NG_ENOTFOUND: there is none; other codes: it failed. The text
  * is borrowed until the next call. */

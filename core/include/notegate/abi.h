@@ -35,7 +35,8 @@
  * trail of ng_host; ng_run, and runs of ng_host and ng_documents; names of ng_file; ng_content
  * and restore of ng_collection; ng_restore, ng_undo_item, ng_undo_work, ng_undo_done,
  * ng_unfinished, and members, restore, undo_changes, unfinished and use_file of ng_host;
- * ng_kept, and revision_at and trail of ng_documents.
+ * ng_kept, and revision_at and trail of ng_documents; flags of ng_range, NG_RANGE_SPLICES, and
+ * text_splice of ng_doc.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

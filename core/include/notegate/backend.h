@@ -26,14 +26,6 @@ struct ng_field_value {
     double number;      /* NUMBER */
 };
 
-/* The difference of a text from the previous revision: `inserted` replaces `removed` bytes at
- * `at`. Sizes in bytes. Never grows. */
-struct ng_splice {
-    uint64_t at;
-    uint64_t removed;
-    struct ng_str inserted;
-};
-
 /* In created_seq: the document exists and keeps its created_seq. */
 #define NG_SEQ_KEEP UINT64_MAX
 

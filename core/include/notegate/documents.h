@@ -111,6 +111,14 @@ struct ng_origin {
     bool has_lines; /* these were recorded */
 };
 
+/* The difference of a text from the previous revision: `inserted` replaces `removed` bytes at
+ * `at`. Sizes in bytes. Never grows. */
+struct ng_splice {
+    uint64_t at;
+    uint64_t removed;
+    struct ng_str inserted;
+};
+
 /* One revision of a document. Its pointers are borrowed: for the call (host->get) or for the
  * row callback. revision 0: the document does not exist and never did. Read by its size. */
 struct ng_doc {
@@ -138,6 +146,10 @@ struct ng_doc {
     struct ng_origin origin;
     struct ng_str tool;
     struct ng_str event_data;
+    /* Rows of a history with NG_RANGE_SPLICES: the text is that of the row before with this
+     * splice; the row has neither json nor text, but a text_size. NULL: json and text are
+     * complete. */
+    const struct ng_splice *text_splice;
 };
 
 /* Return 0 to continue, any other value to stop; the calling function then returns NG_OK. */
@@ -209,6 +221,13 @@ struct ng_search {
     bool *at_least;
 };
 
+enum ng_range_flags {
+    /* With with_body and ascending: a row may have a text_splice instead of json and text, if
+     * the row before is that of the revision before. It costs as much as was changed, and not
+     * as much as the document is long. A backend may give complete rows all the same. */
+    NG_RANGE_SPLICES = 1
+};
+
 /* A range of the history of one document, newest first. Read by its size. */
 struct ng_range {
     size_t size;
@@ -216,6 +235,7 @@ struct ng_range {
     uint32_t limit;
     bool with_body; /* include json and text of every revision */
     bool ascending;
+    uint32_t flags; /* enum ng_range_flags */
 };
 
 /* One change in the event feed. Borrowed for the callback. Read by its size. */

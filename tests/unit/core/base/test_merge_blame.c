@@ -9,11 +9,13 @@
 #include "core/base/arena.h"
 #include "core/base/str.h"
 #include "core/base/text/diff.h"
+#include "core/base/utf8.h"
 #include "test_merge_rig.h"
 
 #define REVISIONS_MAX 40
 #define LINES_MAX 4096
 #define ROUNDS 400
+#define UTF8_ROUNDS 5000
 
 /* Revisions 1 to `count`; with a line feed behind the last line for the comparison. */
 struct history {
@@ -31,7 +33,7 @@ static struct ng_str text_of(const struct history *history, uint64_t revision)
     return rig_str(&history->texts[revision - 1]);
 }
 
-/* ---- three ways to get a result ---- */
+/* ---- four ways to get a result ---- */
 
 static void take_result(const struct blame *blame, struct revisions *ret)
 {
@@ -52,6 +54,51 @@ static void blame_onward(const struct history *history, struct revisions *ret)
         assert_int_equal(blame_step(blame, revision, &splice), NG_OK);
     }
     assert_true(blame_exact(blame));
+    take_result(blame, ret);
+    blame_free(blame);
+}
+
+/* Another splice that makes the same text: it has bytes beside it that stay, and of equal ones
+ * others than the last came or went. */
+static void splice_disguise(unsigned *seed, struct ng_str old, struct ng_str new,
+                            struct ng_splice *splice)
+{
+    size_t at = (size_t)splice->at;
+    size_t removed = (size_t)splice->removed;
+    size_t in = splice->inserted.len;
+    size_t slide = rig_below(seed, 2) * RIG_TEXT_MAX;
+    while (slide > 0 && at > 0 && (removed == 0 || in == 0) &&
+           (removed == 0 || old.data[at - 1] == old.data[at + removed - 1]) &&
+           (in == 0 || new.data[at - 1] == new.data[at + in - 1])) {
+        at--;
+        slide--;
+    }
+    for (size_t more = rig_below(seed, 3) * rig_below(seed, 9); more > 0 && at > 0; more--) {
+        at--;
+        removed++;
+        in++;
+    }
+    for (size_t more = rig_below(seed, 3) * rig_below(seed, 9);
+         more > 0 && at + removed < old.len; more--) {
+        removed++;
+        in++;
+    }
+    *splice = (struct ng_splice){at, removed, str_make(new.data + at, in)};
+}
+
+static void blame_disguised(unsigned *seed, const struct history *history,
+                            struct revisions *ret)
+{
+    struct blame *blame = NULL;
+    struct ng_splice splice;
+    assert_int_equal(blame_new(BLAME_FORWARD, text_of(history, 1), 1, &blame), NG_OK);
+    for (uint64_t revision = 2; revision <= history->count; revision++) {
+        struct ng_str old = text_of(history, revision - 1);
+        struct ng_str new = text_of(history, revision);
+        rig_splice(old, new, &splice);
+        splice_disguise(seed, old, new, &splice);
+        assert_int_equal(blame_step(blame, revision, &splice), NG_OK);
+    }
     take_result(blame, ret);
     blame_free(blame);
 }
@@ -244,7 +291,7 @@ static void test_work_has_a_bound(void **state)
 static void test_without_memory(void **state)
 {
     static const struct ng_splice splices[] = {
-        {2, 0, {"b\nx", 3}}, {3, 0, {"c", 1}}, {0, 3, {"", 0}}};
+        {2, 0, {"b\nx", 3}}, {3, 0, {"c", 1}}, {0, 3, {"", 0}}, {0, 0, {"cbc\nc", 5}}};
     (void)state;
     for (int way = BLAME_FORWARD; way <= BLAME_BACKWARD; way++) {
         int rc = NG_EINTERNAL;
@@ -272,6 +319,54 @@ static void test_without_memory(void **state)
 
 /* ---- at random ---- */
 
+/* A text and the next one are made of whole and of cut characters. */
+static void test_utf8_is_checked_at_the_splice(void **state)
+{
+    static const char *const pieces[] = {
+        "a",    "\n",   "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf0\x9f\x99",
+        "\x80", "\xc3", "\xe2\x82"};
+    unsigned seed = rig_seed();
+    int valid = 0;
+    (void)state;
+    for (int round = 0; round < UTF8_ROUNDS; round++) {
+        static struct rig_text old, in, new;
+        struct blame *blame = NULL;
+        old.len = in.len = new.len = 0;
+        for (unsigned left = rig_below(&seed, 8); left > 0; left--) {
+            const char *piece = pieces[rig_below(&seed, 5)];
+            rig_add(&old, piece, strlen(piece));
+        }
+        for (unsigned left = rig_below(&seed, 4); left > 0; left--) {
+            const char *piece = pieces[rig_below(&seed, (unsigned)NG_COUNT(pieces))];
+            rig_add(&in, piece, strlen(piece));
+        }
+        size_t at = rig_below(&seed, (unsigned)old.len + 1);
+        size_t removed = rig_below(&seed, (unsigned)(old.len - at) + 1);
+        rig_add(&new, old.data, at);
+        rig_add(&new, in.data, in.len);
+        rig_add(&new, old.data + at + removed, old.len - at - removed);
+        bool want = utf8_valid(rig_str(&new));
+        struct ng_splice splice = {at, removed, rig_str(&in)};
+        assert_int_equal(blame_new(BLAME_FORWARD, rig_str(&old), 1, &blame), NG_OK);
+        assert_int_equal(blame_check_utf8(blame, &splice), want ? NG_OK : NG_EINVAL);
+        splice = blame_splice_to(blame, rig_str(&new));
+        assert_int_equal(blame_check_utf8(blame, &splice), want ? NG_OK : NG_EINVAL);
+        splice.at = old.len + 1;
+        assert_int_equal(blame_check_utf8(blame, &splice), NG_EINVAL);
+        valid += want;
+        blame_free(blame);
+    }
+    assert_true(valid > UTF8_ROUNDS / 5 && valid < UTF8_ROUNDS * 4 / 5);
+    struct blame *blame = NULL;
+    struct ng_splice cut = {1, 1, {"\xa8", 1}};
+    assert_int_equal(blame_new(BLAME_FORWARD, ng_str_of("\xc3\xa9"), 1, &blame), NG_OK);
+    alloc_fail_after(0);
+    assert_int_equal(blame_check_utf8(blame, &cut), NG_EINTERNAL);
+    alloc_fail_after(-1);
+    assert_int_equal(blame_check_utf8(blame, &cut), NG_OK);
+    blame_free(blame);
+}
+
 static void test_random_histories(void **state)
 {
     static struct history history;
@@ -291,6 +386,8 @@ static void test_random_histories(void **state)
         blame_plainly(&history, &want);
         blame_onward(&history, &got);
         expect_same(&got, &want);
+        blame_disguised(&seed, &history, &got);
+        expect_same(&got, &want);
         (void)blame_back(&history, &got);
         expect_same(&got, &want);
     }
@@ -299,9 +396,12 @@ static void test_random_histories(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_histories),        cmocka_unit_test(test_steps_that_are_refused),
-        cmocka_unit_test(test_work_has_a_bound), cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_steps_that_are_refused),
+        cmocka_unit_test(test_work_has_a_bound),
+        cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_random_histories),
+        cmocka_unit_test(test_utf8_is_checked_at_the_splice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
