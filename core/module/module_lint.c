@@ -196,6 +196,15 @@ static int lint_prompt(const struct ng_prompt *prompt, struct buf *error)
     return rc;
 }
 
+static int lint_content(const struct ng_content_kind *content, struct buf *error)
+{
+    const struct lint lint = {error, "a kind of contents", content->ending};
+    if (content->ending[0] != '.' || content->ending[1] == '\0') {
+        return lint_refuse(&lint, "ending", "that does not begin with a dot as its");
+    }
+    return NG_OK;
+}
+
 /* ---- whole modules ---- */
 
 static int lint_plugin(const struct ng_plugin *plugin, struct buf *error)
@@ -222,6 +231,9 @@ static int lint_plugin(const struct ng_plugin *plugin, struct buf *error)
     }
     for (size_t i = 0; i < plugin->prompt_count && rc == NG_OK; i++) {
         rc = lint_prompt(&plugin->prompts[i], error);
+    }
+    for (size_t i = 0; i < plugin->content_count && rc == NG_OK; i++) {
+        rc = lint_content(&plugin->contents[i], error);
     }
     return rc;
 }

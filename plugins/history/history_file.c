@@ -105,6 +105,37 @@ int history_file_change(struct ng_call *call, const struct history_target *targe
     return call->host->trail(call, &trail, take_event, &wanted, &next);
 }
 
+/* ---- contents as they are compared ---- */
+
+struct file_view {
+    struct ng_call *call;
+    struct ng_str content, text;
+};
+
+static int take_view(void *user, struct ng_str text)
+{
+    struct file_view *view = user;
+    if (text.len == 0) {
+        view->text = ng_str_of("");
+    } else if (text.data != view->content.data) {
+        view->text = history_copy(view->call, text);
+    }
+    return 0;
+}
+
+int history_view(struct ng_call *call, const struct history_target *target,
+                 struct ng_str content, struct ng_str *ret)
+{
+    content = str_or(content, ng_str_of(""));
+    struct file_view view = {call, content, content};
+    int rc = NG_OK;
+    if (target->collection == NULL) {
+        rc = call->host->file_view(call, target->key.id, content, take_view, &view);
+    }
+    *ret = view.text;
+    return rc == NG_OK && view.text.data == NULL ? history_no_memory(call) : rc;
+}
+
 /* ---- a path in a filter ---- */
 
 /* Of a beginning the folder is resolved: "src/ma*". */
