@@ -52,6 +52,8 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
 int undo_unfinished(struct call *call, ng_unfinished_fn *undo, void *user);
 /* restore.c: see struct ng_restore. */
 int undo_restore(struct call *call, const struct ng_restore *what);
+/* restore_file.c: the same of a file. */
+int undo_restore_file(struct call *call, const struct ng_restore *what);
 /* The collection of the records, and the undos of this process. */
 int undo_open(struct call *call);
 void undo_close(struct gateway *gateway);
