@@ -79,6 +79,10 @@ void history_put_change(struct ng_writer *writer, const struct history_change *c
 
 /* ---- history_file.c: files ---- */
 
+/* Numbers around that of a version among which that of its event is: both come with one
+ * transaction. */
+#define HISTORY_EVENT_NEAR 1000
+
 /* The file that the argument `path` names. */
 int history_file_target(struct ng_call *call, struct history_target *ret);
 /* Of a change of a file: the document of its versions, and the version that it made. False: of

@@ -7,10 +7,6 @@
 #include "core/base/utf8.h"
 #include "history.h"
 
-/* Numbers around that of a version among which that of its event is: both come with one
- * transaction. */
-#define FILE_EVENT_NEAR 1000
-
 int history_file_target(struct ng_call *call, struct history_target *ret)
 {
     struct ng_str collection = STR_NONE;
@@ -93,7 +89,7 @@ int history_file_change(struct ng_call *call, const struct history_target *targe
         return file_found(call, version, data, change);
     }
     struct file_event wanted = {call, version, change};
-    uint64_t near = FILE_EVENT_NEAR;
+    uint64_t near = HISTORY_EVENT_NEAR;
     uint64_t next = 0;
     const struct ng_trail trail = {
         .size = sizeof(trail),
