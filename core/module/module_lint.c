@@ -198,11 +198,15 @@ static int lint_prompt(const struct ng_prompt *prompt, struct buf *error)
 
 static int lint_content(const struct ng_content_kind *content, struct buf *error)
 {
-    const struct lint lint = {error, "a kind of contents", content->ending};
-    if (content->ending[0] != '.' || content->ending[1] == '\0') {
-        return lint_refuse(&lint, "ending", "that does not begin with a dot as its");
+    if (content->ending[0] == '.' && content->ending[1] != '\0') {
+        return NG_OK;
     }
-    return NG_OK;
+    (void)buf_printf(
+        error,
+        "has a kind of contents whose `ending` is \"%s\": it must begin with a dot, "
+        "as \".ipynb\" does",
+        content->ending);
+    return NG_EINVAL;
 }
 
 /* ---- whole modules ---- */

@@ -23,6 +23,8 @@ bool history_came_from(struct ng_call *call, const struct history_target *target
     *ret = (struct history_target){.collection = NULL};
     if (host->use_file(call, from, &ret->key, &collection) != NG_OK ||
         !str_equal(ret->key.id, from) || !str_equal(ret->key.space, target->key.space)) {
+        struct ng_key same; /* the call is about the target again */
+        (void)host->use_file(call, target->key.id, &same, NULL);
         return false;
     }
     ret->shown = (struct ng_key){collection, ret->key.space, ret->key.id};

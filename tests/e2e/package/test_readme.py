@@ -212,6 +212,19 @@ def check_history_commands(place, block):
     assert all(re.fullmatch(r"\S+  \S+ +\d+ changes?  .*", line) for line in runs.splitlines()) and changed == ""
 
 
+def check_file_history(place, block):
+    """Of the file that the README has made, changed and taken back."""
+    files = next(one for one in SHELL if check_of(one) is check_files)
+    with served(place, before(files), "project") as environ:
+        (place.home / "project" / "hello.txt").unlink(missing_ok=True)
+        place.shell(files, **environ)
+        blame, log, read = (place.shell(line, **environ) for line in block.strip().splitlines())
+        (place.home / "project" / "hello.txt").unlink()
+    assert ") Hello\n" in blame
+    assert [change["action"] for change in json.loads(log)["changes"]][-1] == "created"
+    assert "notegate" in json.loads(read)["content"]
+
+
 def check_check(place, block):
     shown = place.shell(block, NOTEGATE_DATA_DIR=str(place.home / "unused"))
     assert "ok     documents: answers" in shown
@@ -333,6 +346,7 @@ CHECKS = {
     "notegate call search": check_everything,
     "notegate call history_log": check_history,
     "notegate log": check_history_commands,
+    "notegate blame": check_file_history,
     "notegate check\n": check_check,
     "notegate check --set": check_difference,
     "notegate tools": check_operating,
