@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_history_files.c - files: notebooks of cells by their view, files that were moved,
- * versions that other programs saved. The test moves the clock. */
+/* test_history_files.c - files: notebooks of cells and notes with front matter, files that were
+ * moved, versions that other programs saved. The test moves the clock. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,11 +58,13 @@ static void save(const char *name, const char *text, int64_t modified_ms)
     }
 }
 
-/* A call of fileEditor, which works. rest: further arguments, ' for ". */
+/* A call of fileEditor, which works, in a run with the name of the agent. rest: further
+ * arguments, ' for ". */
 static void edit(const char *agent, const char *command, const char *name, const char *rest)
 {
     struct call *call = harness_new_call(&harness);
     call->caller.agent = ng_str_of(agent);
+    call_set_run(call, ng_str_of(agent));
     const char *arguments = args("{'command':'%s','path':'%s',%s}", command, path(name), rest);
     struct answer answer = harness_run(call, "fileEditor", arguments);
     if (answer.rc != NG_OK) {
@@ -158,6 +160,89 @@ static void test_without_the_plugin(void **state)
     replace("ada", "n.ipynb", "y = 2", "y = 9");
     assert_non_null(strstr(at(ask("history_diff", "n.ipynb", ""), "diff"), "+{\"cells\""));
     assert_string_equal(at(ask("history_blame", "n.ipynb", ""), "total_lines"), "1");
+}
+
+/* ---- undo ---- */
+
+/* What another program reads. */
+static const char *content(const char *name)
+{
+    static char text[1 << 13];
+    FILE *file = fopen(path(name), "r");
+    assert_non_null(file);
+    size_t len = fread(text, 1, sizeof(text) - 1, file);
+    text[len] = '\0';
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* Takes back ada's changes of one file. The result, or the reason of the conflict. */
+static const char *undo_ada(void)
+{
+    struct answer answer = go("history_undo", "{\"run\":\"ada\",\"dry_run\":false}");
+    const char *reason = at(answer.text, "items.0.conflict.reason");
+    if (strcmp(reason, "none") == 0) {
+        reason = at(answer.text, "items.0.result");
+    }
+    assert_string_equal(at(answer.text, "total"), "1");
+    answer_free(&answer);
+    return reason;
+}
+
+static void test_undo_by_cells(void **state)
+{
+    (void)state;
+    save("n.ipynb", notebook, 0);
+    replace("ada", "n.ipynb", "y = 2", "y = 9");
+    replace("bob", "n.ipynb", "z = 3", "z = 4");
+    assert_string_equal(undo_ada(), "undone");
+    assert_string_equal(
+        content("n.ipynb"),
+        NOTEBOOK(CELL("a1", "\"x = 1\\n\",\"y = 2\"") "," CELL("b2", "\"z = 4\"")));
+}
+
+static void test_undo_of_the_same_cell(void **state)
+{
+    (void)state;
+    save("n.ipynb", notebook, 0);
+    replace("ada", "n.ipynb", "y = 2", "y = 9");
+    replace("bob", "n.ipynb", "y = 9", "y = 10");
+    assert_string_equal(undo_ada(), "overlap");
+    assert_non_null(strstr(content("n.ipynb"), "y = 10"));
+}
+
+static void test_undo_without_the_plugin(void **state)
+{
+    (void)state;
+    save("n.ipynb", notebook, 0);
+    replace("ada", "n.ipynb", "y = 2", "y = 9");
+    replace("bob", "n.ipynb", "z = 3", "z = 4");
+    assert_string_equal(undo_ada(), "not_text");
+}
+
+/* A key would be there twice. */
+static void make_two_keys(const char *name)
+{
+    save(name, "---\ntitle: Plan\nstatus: old\n---\nText\n", 0);
+    replace("ada", name, "status: old\\n", "");
+    replace("bob", name, "title", "status: new\\ntitle");
+}
+
+static void test_undo_checks_front_matter(void **state)
+{
+    (void)state;
+    make_two_keys("note.md");
+    assert_string_equal(undo_ada(), "invalid_merge");
+    assert_string_equal(content("note.md"), "---\nstatus: new\ntitle: Plan\n---\nText\n");
+}
+
+static void test_undo_of_a_text_with_dashes(void **state)
+{
+    (void)state;
+    make_two_keys("note.txt");
+    assert_string_equal(undo_ada(), "undone");
+    assert_string_equal(content("note.txt"),
+                        "---\nstatus: new\ntitle: Plan\nstatus: old\n---\nText\n");
 }
 
 /* ---- moves ---- */
@@ -321,6 +406,11 @@ int main(void)
         WITH_FILES(test_view_of_selected_changes),
         WITH_FILES(test_view_of_a_broken_notebook),
         WITHOUT_CELLS(test_without_the_plugin),
+        WITH_FILES(test_undo_by_cells),
+        WITH_FILES(test_undo_of_the_same_cell),
+        WITHOUT_CELLS(test_undo_without_the_plugin),
+        WITH_FILES(test_undo_checks_front_matter),
+        WITH_FILES(test_undo_of_a_text_with_dashes),
         WITH_FILES(test_blame_of_a_moved_file),
         WITH_FILES(test_diff_of_a_move),
         WITH_FILES(test_log_of_a_moved_file),
