@@ -11,7 +11,8 @@ struct content_kind {
     const struct plugin *plugin;
 };
 
-/* That of the file, by the ending of its name. False: it has none, and its contents are text.
+/* The kind of the file, by the ending of its name. False: it has none, and its contents are
+ * text.
  */
 bool content_kind_find(struct call *call, struct ng_str path, struct content_kind *ret);
 

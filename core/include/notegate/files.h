@@ -189,7 +189,7 @@ struct ng_file_undo {
 /* The contents of a three-way merge, which takes a change out of a file. Never grows. */
 struct ng_sides {
     struct ng_str base;    /* after the change */
-    struct ng_str present; /* what is there */
+    struct ng_str present; /* of the file now */
     struct ng_str before;  /* before the change */
 };
 
