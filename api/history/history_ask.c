@@ -3,6 +3,7 @@
 #include "history_ask.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/call/tool_call.h"
@@ -40,12 +41,34 @@ void history_ask_text(struct history_ask *ask, const char *name, struct ng_str v
     }
 }
 
-/* The gateway may have another working directory. */
+/* Takes "./" and "../" off the beginning. Returns how many parents they lead up. */
+static size_t ask_leading_dots(struct ng_str *inout_path)
+{
+    struct ng_str path = *inout_path;
+    size_t parents = 0;
+    while (str_begins(path, "./") || str_begins(path, "../") || str_begins(path, "/")) {
+        size_t len = strcspn(path.data, "/") + 1;
+        parents += len == sizeof("../") - 1;
+        path = str_make(path.data + len, path.len - len);
+    }
+    *inout_path = path;
+    return parents;
+}
+
+/* The gateway may have another working directory. It refuses a path that leads through a folder
+ * outside of its roots, so the parents are resolved here; getcwd() has no links. */
 static struct ng_str ask_path(struct history_ask *ask, struct ng_str path)
 {
     char *folder = path.data[0] != '/' ? getcwd(NULL, 0) : NULL;
     if (folder == NULL) {
         return path;
+    }
+    if (folder[1] == '\0') { /* "/": the path begins with one slash */
+        folder[0] = '\0';
+    }
+    size_t parents = ask_leading_dots(&path);
+    for (; parents > 0 && folder[0] != '\0'; parents--) {
+        *strrchr(folder, '/') = '\0';
     }
     struct ng_str whole =
         arena_printf(&ask->arena, "%s/%.*s", folder, (int)path.len, path.data);

@@ -16,7 +16,6 @@
 #include "core/module/registry.h"
 #include "core/store/store.h"
 
-#define RECORD_COLLECTION "calls"
 /* Text of one entry, with its JSON. */
 #define RECORD_TEXT_MAX ((size_t)64 * 1024)
 /* Time to write what waits, when the gateway stops. */

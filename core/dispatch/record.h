@@ -14,6 +14,8 @@
 
 struct recorder;
 
+/* Of the entries. */
+#define RECORD_COLLECTION "calls"
 /* Bytes of arguments in an entry, and of one string among them. */
 #define RECORD_ARGUMENTS_MAX 2000
 #define RECORD_STRING_MAX 300

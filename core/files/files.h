@@ -62,7 +62,9 @@ int files_undo(struct files *files, struct call *call, const struct ng_file_undo
  * The functions of the edit must not reply. NG_EBUSY also if a call is changing the file. */
 struct files_waited {
     struct ng_str note; /* in: members for the data of the event, as JSON; or {NULL, 0} */
+    uint32_t mode;      /* in: permission bits of a file that is made; 0: those of the umask */
     uint64_t version;   /* out: that it made; 0: none */
+    bool saved;         /* out: the change took place; after an error recovery completes it */
 };
 
 int files_edit_wait(struct files *files, struct call *call, const struct ng_file_edit *edit,

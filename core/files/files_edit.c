@@ -153,6 +153,9 @@ static int edit_locked(struct file_op *op)
     files_describe(&op->place, &op->present);
     op->keep_mode = op->present.type == NG_FILE_REGULAR;
     op->keep_owner = op->keep_mode;
+    if (op->waited != NULL && op->waited->mode != 0 && !op->keep_mode) {
+        op->mode = ((mode_t)op->waited->mode & 0777U) | S_IFREG;
+    }
     if (op->keep_mode) {
         rc = files_op_read(op, true, op->edit.max_bytes, &again);
         bool removed = rc == NG_ENOTFOUND && !op->place.exists; /* since it was resolved */

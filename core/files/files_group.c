@@ -396,6 +396,7 @@ static int plan_edit(struct file_op *op, const struct ng_file_edit *edit, bool *
     item->saves = true;
     item->before = present.data;
     item->next = next;
+    item->st = place.st;
     memcpy(its->before, before, sizeof(before));
     if (its != record) {
         if (place.st.st_nlink > 1) {

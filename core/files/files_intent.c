@@ -28,7 +28,7 @@ int files_record_init(struct call *call, struct file_record *record, enum file_c
     return complete ? NG_OK : call_no_memory(call);
 }
 
-static bool same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
+bool files_same_op(struct call *call, const struct ng_doc *present, struct ng_str op)
 {
     const struct ng_value *root = NULL;
     if (present->revision == 0 || present->deleted ||
@@ -83,6 +83,8 @@ static void print_members(const struct file_record *record, struct buf *out)
     add_member(out, "space", record->space);
     add_member(out, "to", record->to);
     add_member(out, "to_space", record->to_space);
+    add_member(out, "copied", record->copied);
+    add_member(out, "copied_space", record->copied_space);
     if (record->to.len > 0) {
         add_member(out, "mark", ng_str_of(record->mark));
     }
@@ -146,6 +148,8 @@ static int parse_members(struct call *call, const struct ng_value *value, struct
     ret->space = json_get_text(value, "space");
     ret->to = json_get_text(value, "to");
     ret->to_space = json_get_text(value, "to_space");
+    ret->copied = json_get_text(value, "copied");
+    ret->copied_space = json_get_text(value, "copied_space");
     /* Copies, because these are used as C strings. */
     ret->collection = arena_copy(&call->arena, json_get_text(value, "collection"));
     ret->action = arena_copy(&call->arena, json_get_text(value, "action"));
@@ -225,7 +229,8 @@ int files_record_parse(struct call *call, struct ng_str json, struct ng_str text
 static int check_stale(struct call *call, const struct ng_doc *present, struct ng_str real,
                        struct file_record *record)
 {
-    if (present->revision == 0 || present->deleted || same_op(call, present, record->op)) {
+    if (present->revision == 0 || present->deleted ||
+        files_same_op(call, present, record->op)) {
         return NG_OK;
     }
     record->stale = arena_copy(&call->arena, present->json);
@@ -325,7 +330,7 @@ static int drop_fn(struct ng_call *call, const struct ng_doc *present, struct ng
                    void *user)
 {
     struct file_record *record = user;
-    record->completed = !same_op(call_of(call), present, record->op);
+    record->completed = !files_same_op(call_of(call), present, record->op);
     if (!record->completed) {
         store_draft_delete(next);
     }
@@ -389,156 +394,6 @@ bool files_record_removes(const struct file_record *record)
     return record->kind == FILE_CHANGE_DELETE || record->kind == FILE_CHANGE_UNDO_CREATE;
 }
 
-/* Members of the data of an event: the version that its transaction has added before. */
-static void add_version(struct buf *data, const struct file_version *version)
-{
-    if (version->number != 0) {
-        (void)buf_printf(data, "%s\"version\":%llu,\"added\":%llu,\"removed\":%llu",
-                         data->len > 1 ? "," : "", (unsigned long long)version->number,
-                         (unsigned long long)version->lines_added,
-                         (unsigned long long)version->lines_removed);
-    }
-}
-
-/* Ends the data of an event, an object. */
-static int draft_data(struct call *call, const struct file_record *record, struct buf *data,
-                      struct ng_draft *next)
-{
-    if (record->note.len > 0) {
-        (void)buf_add_c(data, data->len > 1 ? "," : "");
-        (void)buf_add_str(data, record->note);
-    }
-    (void)buf_add_char(data, '}');
-    int rc = data->rc == NG_OK ? NG_OK : call_no_memory(call);
-    if (rc == NG_OK) {
-        store_draft_event(next, buf_str(data));
-    }
-    buf_done(data);
-    return rc;
-}
-
-/* The file was removed. Without an earlier record of it a new document carries the event. */
-static int draft_gone(struct call *call, const struct file_record *record,
-                      const struct ng_doc *present, struct ng_draft *next)
-{
-    if (present->revision > 0 && !present->deleted) {
-        store_draft_delete(next);
-        return NG_OK;
-    }
-    struct ng_str empty = arena_printf(&call->arena, "{\"op\":\"%.*s\",\"gone\":true}",
-                                       (int)record->op.len, record->op.data);
-    if (empty.data == NULL) {
-        return call_no_memory(call);
-    }
-    return store_draft_json(next, empty);
-}
-
-static int draft_removed(struct call *call, const struct file_record *record,
-                         const struct ng_doc *present, struct ng_draft *next)
-{
-    struct buf data;
-    int rc = draft_gone(call, record, present, next);
-    if (rc != NG_OK || (record->versions.saved.number == 0 && record->note.len == 0)) {
-        return rc;
-    }
-    buf_init(&data, FILES_JSON_MAX);
-    (void)buf_add_char(&data, '{');
-    add_version(&data, &record->versions.saved);
-    return draft_data(call, record, &data, next);
-}
-
-/* False for a move between spaces: an event must not reveal a path of the other space. */
-static bool within_space(const struct file_record *record)
-{
-    return str_equal(record->space, record->to_space);
-}
-
-/* The event at the path that has the new content. */
-static int event_fn(struct ng_call *call, const struct ng_doc *present, struct ng_draft *next,
-                    void *user)
-{
-    struct file_record *record = user;
-    struct call *self = call_of(call);
-    if (record->sealed != NULL) {
-        self->staged = *record->sealed; /* a retry by the store has reset it */
-    }
-    if (record->move != NULL) {
-        /* Its other documents are in this transaction, too. */
-        record->completed = same_op(self, present, record->op);
-    }
-    if (record->completed || same_op(self, present, record->op)) {
-        return NG_OK;
-    }
-    if (files_record_removes(record) && record->happened) {
-        return NG_OK; /* the event of a later file at this path exists already */
-    }
-    if (files_record_removes(record)) {
-        return draft_removed(self, record, present, next);
-    }
-    struct ng_str json = arena_printf(&self->arena, "{\"op\":\"%.*s\",\"revision\":\"%s\"}",
-                                      (int)record->op.len, record->op.data, record->after);
-    if (json.data == NULL) {
-        return call_no_memory(self);
-    }
-    bool from = files_record_moves(record) && within_space(record);
-    struct buf data;
-    buf_init(&data, FILES_JSON_MAX);
-    (void)buf_add_char(&data, '{');
-    if (record->after[0] !=
-        '\0') { /* unknown for a file in a moved folder, none for a folder */
-        (void)buf_printf(&data, "\"revision\":\"%s\"%s", record->after, from ? "," : "");
-    }
-    if (from) {
-        (void)buf_add_c(&data, "\"from\":");
-        (void)buf_add_json(&data, record->real);
-    }
-    add_version(&data, &record->versions.saved);
-    int rc = store_draft_json(next, json);
-    int data_rc = draft_data(self, record, &data, next);
-    return rc != NG_OK ? rc : data_rc;
-}
-
-/* The event at the source path of a move. */
-static int moved_away_fn(struct ng_call *call, const struct ng_doc *present,
-                         struct ng_draft *next, void *user)
-{
-    const struct file_record *record = user;
-    struct call *self = call_of(call);
-    if (record->completed || same_op(self, present, record->op)) {
-        return NG_OK;
-    }
-    int rc = draft_gone(self, record, present, next);
-    if (rc != NG_OK || (!within_space(record) && record->versions.left.number == 0)) {
-        return rc;
-    }
-    struct buf data;
-    buf_init(&data, FILES_JSON_MAX);
-    (void)buf_add_char(&data, '{');
-    if (within_space(record)) {
-        (void)buf_add_c(&data, "\"to\":");
-        (void)buf_add_json(&data, record->to);
-    }
-    add_version(&data, &record->versions.left);
-    return draft_data(self, record, &data, next);
-}
-
-static const char *event_action(const struct file_record *record)
-{
-    if (record->action.len > 0) {
-        return record->action.data;
-    }
-    if (files_record_moves(record)) {
-        return "moved";
-    }
-    if (files_record_removes(record)) {
-        return "deleted";
-    }
-    if (record->kind == FILE_CHANGE_CREATE || record->kind == FILE_CHANGE_UNDO_DELETE) {
-        return "created";
-    }
-    return "updated";
-}
-
 size_t files_effect_changes(struct file_record *record, struct ng_change *changes)
 {
     const char *events = FILES_EVENTS;
@@ -560,10 +415,11 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
     if (versions->saved.real.len > 0) {
         file_version_saved(&versions->saved, &changes[count++]);
     }
-    set_change(&changes[count], events, space, now, event_fn, record);
-    changes[count++].action = event_action(record);
+    set_change(&changes[count], events, space, now, files_event_fn, record);
+    changes[count++].action = files_event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */
-        set_change(&changes[count], events, record->space, record->real, moved_away_fn, record);
+        set_change(&changes[count], events, record->space, record->real, files_moved_away_fn,
+                   record);
         changes[count++].action = "deleted";
         set_change(&changes[count++], FILES_HISTORY, record->space, record->real,
                    files_history_from_fn, record);

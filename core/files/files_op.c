@@ -128,7 +128,7 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
     op->locked = locked;
     int rc = op_drive(op);
     if (op->waited != NULL) {
-        op->waited->version = op->record.versions.saved.number;
+        op->waited->version = rc == NG_OK ? op->record.versions.saved.number : 0;
         return rc;
     }
     if (rc == FILES_WAITING) {
@@ -511,6 +511,16 @@ static int op_record(struct file_op *op, const char *revision)
                               : store_change(op->files->store, call, changes, count);
 }
 
+/* The mode of a new file is known only now. */
+static void op_note_mode(struct file_op *op)
+{
+    struct stat st;
+    int saved = op->put == FILE_PUT_RENAME && op->temp >= 0 ? op->temp : op->fd;
+    if (saved >= 0 && fstat(saved, &st) == 0) {
+        op->record.versions.saved.mode = (uint32_t)st.st_mode & 07777U;
+    }
+}
+
 /* False if the folder of the root was replaced meanwhile: the file was saved elsewhere. */
 static bool op_root_is_current(const struct file_op *op)
 {
@@ -531,7 +541,9 @@ static int op_complete(struct file_op *op, const char *revision)
     }
     struct result before = call->staged;
     files_op_enter(op, FILE_OP_ENDING);
-    if (op->waited == NULL) {
+    if (op->waited != NULL) {
+        op->waited->saved = true;
+    } else {
         (void)call->pub.host->on_complete(&call->pub, op_ended, op);
     }
     int rc = op_record(op, revision);
@@ -574,5 +586,6 @@ static int op_save(struct file_op *op)
     if (op->next.data != NULL && op->temp >= 0 && !op->copy) {
         files_keep_saved(op->files, op);
     }
+    op_note_mode(op);
     return op_complete(op, op->record.after);
 }

@@ -144,9 +144,10 @@ struct file_record {
                                            earlier versions */
     struct ng_str run, key_id, request; /* the same; each may be absent */
     enum file_change kind;
-    struct ng_str real, space;   /* the file; the source of a move */
-    struct ng_str to, to_space;  /* the destination of a move */
-    struct ng_str root, to_root; /* the roots' real paths */
+    struct ng_str real, space;          /* the file; the source of a move */
+    struct ng_str to, to_space;         /* the destination of a move */
+    struct ng_str copied, copied_space; /* of a copy: its source, for its version */
+    struct ng_str root, to_root;        /* the roots' real paths */
     char before[FILES_HASH_SIZE];
     char after[FILES_HASH_SIZE];
     char mark[FILES_MARK_SIZE];   /* of a move: files_mark() of the source, "" if unknown */
@@ -172,7 +173,7 @@ struct file_record {
     struct file_history *inode_history; /* read before `peek`; NULL: it is not wanted */
     struct file_group *group;           /* of a move: what changes with it; NULL: nothing */
     const struct file_record *move; /* of a file of a group: its intent is that of this one */
-    struct file_versions versions;  /* that the change adds; zeros: none */
+    struct file_versions versions;  /* those that the change adds; zeros: none */
     struct ng_str note; /* members for the data of its event, as JSON; or {NULL, 0} */
 };
 
@@ -185,6 +186,7 @@ struct file_group_item {
     bool saves;                 /* its content changes */
     bool is_self;               /* the moved file itself */
     struct ng_str before, next; /* contents, while the change is made */
+    struct stat st;             /* of the file that has `before` */
 };
 
 struct file_group {
@@ -217,6 +219,8 @@ size_t files_intent_drop(struct file_record *record, struct ng_change *changes);
 size_t files_completion_changes(struct file_record *record, struct ng_change *changes);
 /* Events and history alone, for a file of a group. */
 size_t files_effect_changes(struct file_record *record, struct ng_change *changes);
+/* Is the document of this change? */
+bool files_same_op(struct call *call, const struct ng_doc *present, struct ng_str op);
 int files_record_parse(struct call *call, struct ng_str json, struct ng_str text,
                        struct file_record *ret);
 /* Adds the answer of a call with an idempotency key to the JSON object in `out`, so that a
@@ -485,6 +489,15 @@ int files_group_recover(struct files *files, struct call *call, struct file_reco
 /* Is the last change of this file or folder one of a group? Then *ret_taken, and the op is made
  * to revert the group. Called at the begin of an undo. */
 int files_group_undo(struct file_op *op, const struct file_place *place, bool *ret_taken);
+
+/* ---- events: files_event.c */
+
+/* Change functions of a completion; user: the record. At the path with the new content, and at
+ * the source path of a move. */
+ng_change_fn files_event_fn;
+ng_change_fn files_moved_away_fn;
+/* The action of the first one. */
+const char *files_event_action(const struct file_record *record);
 
 /* ---- versions: files_versions.c */
 

@@ -160,6 +160,7 @@ static void transfer_plan(struct file_op *op)
 {
     struct arena *arena = &op->call->arena;
     struct file_record *record = &op->record;
+    struct ng_str space = arena_copy(arena, ng_str_of(op->place.root->space));
     struct ng_str to_space = arena_copy(arena, ng_str_of(op->target.root->space));
     op->copy = op->transfer.keep;
     op->keep_mode = true;
@@ -173,6 +174,8 @@ static void transfer_plan(struct file_op *op)
         record->before[0] = '\0';
         record->real = op->target.real;
         record->space = to_space;
+        record->copied = op->place.real;
+        record->copied_space = space;
         files_undo_sign(op->call, record, &record->undo);
         return;
     }
@@ -181,7 +184,7 @@ static void transfer_plan(struct file_op *op)
     record->undo.former = op->place.real;
     files_undo_sign(op->call, record, &record->undo);
     record->real = op->place.real;
-    record->space = arena_copy(arena, ng_str_of(op->place.root->space));
+    record->space = space;
     record->to = op->target.real;
     record->to_space = to_space;
 }

@@ -19,6 +19,8 @@ static struct file_version_change version_change(const struct file_record *recor
         .real = record->real,
         .to_space = record->to_space,
         .to = record->to,
+        .copied_space = record->copied_space,
+        .copied = record->copied,
         .before = record->before,
         .after = record->after,
         .fd = -1,
@@ -49,6 +51,7 @@ static int group_find(struct file_op *op)
         struct file_group_item *item = &group->items[i];
         struct file_version_change change = version_change(&item->record);
         change.content = item->before;
+        change.st = &item->st;
         if (!item->saves) {
             continue;
         }
@@ -99,10 +102,6 @@ int files_op_save_versions(struct file_op *op)
     if (record->group != NULL) {
         change.content = record->group->self.next;
     }
-    if (op->copy) {
-        change.copied_space = ng_str_of(op->place.root->space);
-        change.copied = op->place.real;
-    }
     return file_versions_save(op->files->store, op->call, &change, &record->versions);
 }
 
@@ -142,6 +141,12 @@ int files_recover_versions(struct files *files, struct call *call, struct file_r
     if (!reads && record->before[0] == '\0') {
         return NG_OK; /* a folder */
     }
+    if (record->happened) { /* another gateway has built on it, and found the content */
+        size_t none = 0;
+        return record->to.len > 0
+                   ? file_versions_carry(files->store, call, &change, &none, &record->versions)
+                   : NG_OK;
+    }
     if (reads) {
         rc = open_saved(files, call, record, &st, &change.fd);
         change.st = change.fd >= 0 ? &st : NULL;
@@ -165,5 +170,6 @@ int files_group_save_versions(struct files *files, struct call *call,
         return files_recover_versions(files, call, record);
     }
     change.content = item->next;
+    change.st = &item->st;
     return file_versions_save(files->store, call, &change, &record->versions);
 }

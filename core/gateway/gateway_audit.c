@@ -18,6 +18,7 @@
 #include "core/config/config.h"
 #include "core/dispatch/audit_put.h"
 #include "core/dispatch/audit_refusals.h"
+#include "core/dispatch/record.h"
 #include "core/store/store.h"
 #include "gateway_open.h"
 
@@ -36,13 +37,14 @@ struct recovery {
     size_t count, page;
 };
 
-/* Which changes have entries: those of calls of tools, and those of keys. */
+/* Which changes have entries: those of calls of tools, of keys, and of plugins outside of
+ * calls; not the gateway's record of calls. */
 static int recover_one(void *user, const struct ng_event *event)
 {
     struct recovery *recovery = user;
     recovery->seq = event->seq;
     recovery->page++;
-    if ((event->tool.len > 0 || str_is(event->key.collection, KEYS_COLLECTION)) &&
+    if (!str_is(event->key.collection, RECORD_COLLECTION) &&
         !audit_seqs_have(&recovery->seqs, event->seq)) {
         audit_put_recovered(recovery->gateway, event);
         recovery->count++;

@@ -203,11 +203,13 @@ static void host_write_done(void *user, int rc)
     struct call *call = write->call;
     ng_changed_fn *done = write->done;
     void *done_user = write->user;
+    struct audit_epochs *epochs = &call->gateway->audit.epochs;
     if (rc != NG_OK) {
         host_log_failed(call);
     } else if (gateway_keeps_audit(call->gateway)) {
         audit_put_background(call);
     }
+    audit_epochs_leave(epochs, call->epoch);
     call_unref(call);
     done(done_user, rc);
 }
@@ -231,7 +233,11 @@ int host_change_as(const struct ng_host *host, struct ng_str agent,
         rc = host_take_changes(call, changes, count, &changes);
     }
     if (rc == NG_OK) {
+        call->epoch = audit_epochs_enter(&gateway->audit.epochs);
         rc = store_write(gateway->store, call, changes, count, host_write_done, write);
+        if (rc != NG_OK) {
+            audit_epochs_leave(&gateway->audit.epochs, call->epoch);
+        }
     }
     if (rc != NG_OK) {
         call_unref(call);

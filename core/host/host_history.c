@@ -242,7 +242,7 @@ int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_ke
                        (int)path.len, path.data);
     }
     if (rc == NG_OK) {
-        const char *blank = memchr(words.data, ' ', words.len);
+        const char *blank = words.len > 0 ? memchr(words.data, ' ', words.len) : NULL;
         *ret_collection =
             str_make(words.data, blank != NULL ? (size_t)(blank - words.data) : words.len);
     }

@@ -122,8 +122,8 @@ int undo_fail_as(struct call *call, struct call *own, int rc)
     struct ng_str details = buf_str(&own->details_buf);
     const struct ng_value *value = NULL;
     (void)call_fail(call, rc, "%.*s", (int)message.len, message.data);
-    if (call_details_are_open(own) && json_parse(&call->arena, details, JSON_DEPTH_DEFAULT,
-                                                 &value, NULL) == NG_OK) {
+    if (call_details_are_open(own) &&
+        json_parse(&call->arena, details, JSON_DEPTH_DEFAULT, &value, NULL) == NG_OK) {
         json_copy(call->pub.host->details(&call->pub), value);
     }
     return rc;

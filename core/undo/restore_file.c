@@ -51,8 +51,8 @@ static int restore_load(struct file_restore *restore)
                        (unsigned long long)what->revision);
     }
     if (rc == NG_OK) {
-        restore->collection = first_word(
-            &call->arena, json_get_text(restore->source->body, "collections"));
+        restore->collection =
+            first_word(&call->arena, json_get_text(restore->source->body, "collections"));
         rc = restore->collection != NULL ? NG_OK : call_no_memory(call);
     }
     return rc;
@@ -62,9 +62,8 @@ static int restore_check(struct file_restore *restore)
 {
     const struct ng_restore *what = restore->what;
     struct call *call = restore->call;
-    bool cells =
-        str_ends(what->key.id, ".ipynb") && call->caller.mode != NG_MODE_AGENT;
-    if (cells || !dispatch_may_change(call, ng_str_of(restore->collection))) {
+    if (undo_needs_agent(call, what->key.id) ||
+        !dispatch_may_change(call, ng_str_of(restore->collection))) {
         return call_fail(call, NG_EFORBIDDEN,
                          "the caller may not change %.*s: that needs the role writer and a "
                          "tool that changes it; a notebook of cells, the mode agent, too",
@@ -89,6 +88,8 @@ static int restore_save(struct file_restore *restore, struct files_waited *waite
         .expected_revision = what->has_expected && !newest->deleted
                                  ? json_get_text(newest->body, "hash")
                                  : STR_NONE,
+        /* Something may have been made there since. */
+        .create = what->has_expected && newest->deleted,
         .parents = true,
         .collection = restore->collection,
     };
@@ -101,7 +102,11 @@ static int restore_run(struct file_restore *restore, struct files_waited *waited
     if (rc == NG_OK) {
         rc = restore_check(restore);
     }
-    return rc == NG_OK ? restore_save(restore, waited) : rc;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    waited->mode = (uint32_t)json_get_integer(restore->source->body, "mode");
+    return restore_save(restore, waited);
 }
 
 int undo_restore_file(struct call *call, const struct ng_restore *what)
@@ -127,7 +132,7 @@ int undo_restore_file(struct call *call, const struct ng_restore *what)
         return rc;
     }
     rc = call->pub.host->revision_number(&call->pub, version);
-    return rc != NG_OK ? rc
-                       : what->replied(&call->pub, version, restore.added, restore.removed,
-                                       what->user);
+    return rc != NG_OK
+               ? rc
+               : what->replied(&call->pub, version, restore.added, restore.removed, what->user);
 }

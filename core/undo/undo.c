@@ -62,6 +62,9 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     if (plan->undo->parent_run.len > 0) {
         json_member_string(&writer, "parent_run", plan->undo->parent_run);
     }
+    if (doc->is_file) {
+        json_member_string(&writer, "path", doc->key.id);
+    }
     json_end(&writer);
     if (own.len > 2 && json.len > 0) { /* {"a":1} and {"undo":...}: one object */
         json.len--;

@@ -75,7 +75,10 @@ struct undo_doc {
     bool is_file;      /* the revisions are versions of a file */
     uint64_t moved_at; /* of a file: the newest selected one that came with a move; 0: none */
     struct ng_str moved_from; /* the path that it came from */
+    bool is_whole;            /* a part of a move that is not taken back in parts */
 };
+
+struct undo_moved;
 
 struct undo {
     struct call *call;
@@ -91,7 +94,8 @@ struct undo {
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    bool recorded; /* its record is stored */
+    struct undo_moved *moved; /* of a preview, the newest plan first */
+    bool recorded;            /* its record is stored */
     bool is_running;
     struct undo *next_running; /* of undo_running.c */
     struct ng_undo_done result;
@@ -102,12 +106,22 @@ struct undo_group {
     struct content base, before;
 };
 
+/* In a preview: a file that would be moved back, for the plans of older changes. Memory of the
+ * undo's call. */
+struct undo_moved {
+    struct undo_moved *next;
+    struct ng_str from, to; /* where it is, where it would be */
+    struct ng_str text;     /* that it would have */
+};
+
 /* A planned file. Texts are memory of the plan's call. */
 struct undo_file {
-    struct ng_str path;   /* where it is now */
-    struct content there; /* what is there */
-    struct ng_str hash;   /* of that; {NULL, 0}: there is nothing */
-    struct ng_str back;   /* it moves back to here; {NULL, 0}: it does not move */
+    struct ng_str path;               /* where it is now */
+    struct content there;             /* what is there */
+    struct ng_str hash;               /* of that; {NULL, 0}: there is nothing */
+    struct ng_str back;               /* it moves back to here; {NULL, 0}: it does not move */
+    uint32_t mode;                    /* of a file that comes back; 0: not known */
+    const struct undo_moved *planned; /* of a preview; NULL: what is there is on the disk */
 };
 
 /* A planned document. */
@@ -142,6 +156,8 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest);
 void undo_plan_done(struct undo_plan *plan);
 /* The failure of the plan's call is that of the undo's own. Returns rc. */
 int undo_plan_fail(struct undo_plan *plan, int rc);
+/* Does a change of the file need the mode agent, which the caller has not? */
+bool undo_needs_agent(const struct call *call, struct ng_str path);
 /* A conflict without places; the text is a literal. */
 void undo_plan_refuse(struct undo_plan *plan, const char *reason);
 /* Its conflict. */
@@ -160,7 +176,9 @@ struct undo_file_change {
     uint64_t version; /* of a file; else the revision */
     bool is_file;
     bool moved_away;    /* counts by the event at the new path */
+    bool is_whole;      /* of a move of a folder, or between spaces */
     struct ng_str from; /* it came with a move, from here; memory of the undo's call */
+    struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };
 
 int undo_file_change(struct undo *undo, const struct ng_event *event,

@@ -240,13 +240,17 @@ static int plan_last(struct undo_plan *plan, const struct ng_doc *newest)
     return NG_OK;
 }
 
+bool undo_needs_agent(const struct call *call, struct ng_str path)
+{
+    return str_ends(path, ".ipynb") && call->caller.mode != NG_MODE_AGENT;
+}
+
 /* May the caller take these changes back? */
 static bool plan_is_forbidden(struct undo_plan *plan)
 {
     struct call *call = plan->undo->call;
     bool others = plan->doc->is_foreign && call->caller.role != NG_ROLE_ADMIN;
-    bool cells = plan->doc->is_file && str_ends(plan->doc->key.id, ".ipynb") &&
-                 call->caller.mode != NG_MODE_AGENT;
+    bool cells = plan->doc->is_file && undo_needs_agent(call, plan->doc->key.id);
     return others || cells || !dispatch_may_change(call, plan->doc->shown.collection);
 }
 

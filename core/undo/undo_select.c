@@ -39,8 +39,8 @@ static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
                                arena_copy(arena, key->space), arena_copy(arena, key->id)};
     doc->shown = doc->key;
     doc->shown.collection = arena_copy(arena, collection);
-    if (doc->shown.collection.data == NULL || doc->key.id.data == NULL || doc->key.space.data == NULL ||
-        doc->key.collection.data == NULL ||
+    if (doc->shown.collection.data == NULL || doc->key.id.data == NULL ||
+        doc->key.space.data == NULL || doc->key.collection.data == NULL ||
         hash_table_add(table, &doc->link, doc_key_hash(key)) != NG_OK) {
         return NULL;
     }
@@ -64,6 +64,7 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
     }
     doc->revisions[doc->count++] = change->version;
     doc->is_file = change->is_file;
+    doc->is_whole = doc->is_whole || change->is_whole;
     if (change->from.len > 0 && change->version > doc->moved_at) {
         doc->moved_at = change->version;
         doc->moved_from = change->from;
@@ -145,6 +146,7 @@ static int done_take(void *user, const struct ng_event *event)
     if (selecting->rc != NG_OK) {
         return selecting->rc;
     }
+    change.key.id = str_or(change.done, change.key.id); /* it may have been followed */
     uint64_t hash = doc_key_hash(&change.key);
     if (hash_table_find(&undo->done, hash, is_doc, &change.key) == NULL &&
         doc_new(undo, &undo->done, &change.key, event->key.collection) == NULL) {

@@ -141,6 +141,9 @@ static int take_from(struct undo *undo, struct ng_str holder)
     if (rc == NG_OK) {
         rc = handover_store(call, run, &handover);
     }
+    if (rc != NG_OK) {
+        undo_release(undo); /* a commit of unknown outcome may have been made */
+    }
     if (rc == NG_OK && handover.lost) {
         rc = call_fail(call, NG_ECONFLICT,
                        "the undo \"%s\" was just now continued by another call; history_log "

@@ -90,8 +90,11 @@ int history_file_target(struct ng_call *call, struct history_target *ret);
 bool history_file_version(struct ng_call *call, const struct ng_event *event,
                           const struct ng_value *data, struct ng_key *ret_key,
                           uint64_t *ret_version);
+/* Of a change: of a file with the lines of its version. data: that of the event. */
+struct ng_origin history_origin(struct ng_call *call, const struct ng_event *event,
+                                const struct ng_value *data);
 /* The change of a version, from its row: that of a found one has no agent and the time of the
- * file; that of another one has the number of its event. */
+ * file; that of another one has the number and time of its event. */
 int history_file_change(struct ng_call *call, const struct history_target *target,
                         uint64_t version, struct ng_str data, struct history_change *change);
 /* A path in a filter: its real path. A final "*" means a beginning, as of an id. */
@@ -107,11 +110,11 @@ int history_view(struct ng_call *call, const struct history_target *target,
 #define HISTORY_MOVES_MAX 16
 
 /* The version that a moved or copied file came from. `body`: the JSON of the version that came
- * with the move. False: it did not, the version is not known, or the caller may not see the
- * file at its old path. */
-bool history_came_from(struct ng_call *call, const struct history_target *target,
-                       const struct ng_value *body, struct history_target *ret,
-                       uint64_t *ret_version);
+ * with the move. *ret_version 0: it did not, the version is not known, or the caller may not
+ * see the file at its old path. */
+int history_came_from(struct ng_call *call, const struct history_target *target,
+                      const struct ng_value *body, struct history_target *ret,
+                      uint64_t *ret_version);
 
 /* The versions of a file at one path. */
 struct history_path {

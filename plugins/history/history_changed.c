@@ -22,6 +22,7 @@ struct changed_by {
     struct ng_key key;
     struct ng_str collection; /* of the event */
     uint64_t revision;
+    struct ng_origin origin;
     bool is_file;
 };
 
@@ -69,12 +70,16 @@ static struct history_document *changed_find(struct history_changed *changed,
 /* A change of a file counts by its versions. */
 static struct changed_by changed_by(struct ng_call *call, const struct ng_event *event)
 {
-    struct changed_by by = {event->key, event->key.collection, event->revision, false};
+    struct changed_by by = {.key = event->key,
+                            .collection = event->key.collection,
+                            .revision = event->revision,
+                            .origin = event->origin};
     const struct ng_value *data = NULL;
     bool may_be_file = event->key.id.len > 0 && event->key.id.data[0] == '/';
     if (may_be_file && event->data.len > 0 &&
         call->host->json_parse(call, event->data, &data) == NG_OK) {
         by.is_file = history_file_version(call, event, data, &by.key, &by.revision);
+        by.origin = history_origin(call, event, data);
     }
     return by;
 }
@@ -99,9 +104,9 @@ static int changed_take(void *user, const struct ng_event *event)
     document->last = u64_max(document->last, by.revision);
     document->last_seq = u64_max(document->last_seq, event->seq);
     document->changes++;
-    document->counted += event->origin.has_lines;
-    document->added += event->origin.lines_added;
-    document->removed += event->origin.lines_removed;
+    document->counted += by.origin.has_lines;
+    document->added += by.origin.lines_added;
+    document->removed += by.origin.lines_removed;
     return 0;
 }
 

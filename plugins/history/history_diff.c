@@ -157,11 +157,14 @@ static int diff_moved(struct diffed *diffed, bool *ret_found)
     uint64_t version = 0;
     struct history_target old;
     *ret_found = false;
-    if (diffed->target.collection != NULL || ng_has_arg(call, "from") ||
-        !history_came_from(call, &diffed->target, diffed->to.doc->body, &old, &version)) {
+    if (diffed->target.collection != NULL || ng_has_arg(call, "from")) {
         return NG_OK;
     }
-    int rc = history_revision(call, &old, version, &diffed->from);
+    int rc = history_came_from(call, &diffed->target, diffed->to.doc->body, &old, &version);
+    if (rc != NG_OK || version == 0) {
+        return rc;
+    }
+    rc = history_revision(call, &old, version, &diffed->from);
     *ret_found = rc == NG_OK && !diffed->from.doc->deleted;
     if (*ret_found) {
         diffed->old = old;

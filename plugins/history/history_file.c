@@ -38,6 +38,24 @@ bool history_file_version(struct ng_call *call, const struct ng_event *event,
     return true;
 }
 
+struct ng_origin history_origin(struct ng_call *call, const struct ng_event *event,
+                                const struct ng_value *data)
+{
+    struct ng_origin origin = event->origin;
+    struct ng_key key;
+    uint64_t version = 0;
+    int64_t added = 0;
+    int64_t removed = 0;
+    if (history_file_version(call, event, data, &key, &version) &&
+        call->host->json_integer(call->host->json_get(data, "added"), &added) == NG_OK &&
+        call->host->json_integer(call->host->json_get(data, "removed"), &removed) == NG_OK) {
+        origin.has_lines = true;
+        origin.lines_added = (uint64_t)added;
+        origin.lines_removed = (uint64_t)removed;
+    }
+    return origin;
+}
+
 /* ---- the change of a version ---- */
 
 struct file_event {
@@ -59,6 +77,7 @@ static int take_event(void *user, const struct ng_event *event)
         return 0;
     }
     wanted->change->seq = event->seq;
+    wanted->change->time_ms = event->time_ms;
     wanted->change->action = history_copy(wanted->call, event->action);
     return 1;
 }

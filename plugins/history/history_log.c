@@ -49,25 +49,6 @@ static void put_revision(struct log_list *list, const struct ng_event *event,
     }
 }
 
-/* Of a file they are in the data. */
-static struct ng_origin origin_of(struct ng_call *call, const struct ng_event *event,
-                                  const struct ng_value *data)
-{
-    struct ng_origin origin = event->origin;
-    struct ng_key key;
-    uint64_t version = 0;
-    int64_t added = 0;
-    int64_t removed = 0;
-    if (history_file_version(call, event, data, &key, &version) &&
-        call->host->json_integer(call->host->json_get(data, "added"), &added) == NG_OK &&
-        call->host->json_integer(call->host->json_get(data, "removed"), &removed) == NG_OK) {
-        origin.has_lines = true;
-        origin.lines_added = (uint64_t)added;
-        origin.lines_removed = (uint64_t)removed;
-    }
-    return origin;
-}
-
 static void put_origin(struct log_list *list, const struct ng_origin *origin)
 {
     struct ng_writer *writer = list->writer;
@@ -93,7 +74,7 @@ static void put_change(struct log_list *list, const struct ng_event *event,
                                           .agent = event->agent,
                                           .run = event->origin.run_id,
                                           .tool = event->tool};
-    const struct ng_origin origin = origin_of(list->call, event, data);
+    const struct ng_origin origin = history_origin(list->call, event, data);
     json_object(writer);
     history_put_change(writer, &change);
     json_member_string(writer, "action", event->action);

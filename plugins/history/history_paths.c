@@ -7,29 +7,43 @@
 #include "core/base/str.h"
 #include "history.h"
 
-bool history_came_from(struct ng_call *call, const struct history_target *target,
-                       const struct ng_value *body, struct history_target *ret,
-                       uint64_t *ret_version)
+/* May the caller see the file at its old path, and is it that path still? */
+static int came_from_seen(struct ng_call *call, const struct history_target *target,
+                          struct ng_str from, struct history_target *ret, bool *ret_seen)
+{
+    struct ng_str collection = STR_NONE;
+    struct ng_key same;
+    *ret = (struct history_target){.collection = NULL};
+    int rc = call->host->use_file(call, from, &ret->key, &collection);
+    *ret_seen = rc == NG_OK && str_equal(ret->key.id, from) &&
+                str_equal(ret->key.space, target->key.space);
+    if (rc == NG_ENOTFOUND || rc == NG_EOUTSIDE || rc == NG_EFORBIDDEN) {
+        rc = NG_OK;
+    }
+    if (rc == NG_OK && !*ret_seen) { /* the call is about the target again */
+        rc = call->host->use_file(call, target->key.id, &same, NULL);
+    }
+    ret->shown = (struct ng_key){collection, ret->key.space, ret->key.id};
+    return rc;
+}
+
+int history_came_from(struct ng_call *call, const struct history_target *target,
+                      const struct ng_value *body, struct history_target *ret,
+                      uint64_t *ret_version)
 {
     const struct ng_host *host = call->host;
     struct ng_str from = host->json_text(host->json_get(body, "from"));
     int64_t version = 0;
+    bool seen = false;
+    *ret_version = 0;
     if (from.len == 0 ||
         host->json_integer(host->json_get(body, "from_version"), &version) != NG_OK ||
         version < 1) {
-        return false;
+        return NG_OK;
     }
-    struct ng_str collection = STR_NONE;
-    *ret = (struct history_target){.collection = NULL};
-    if (host->use_file(call, from, &ret->key, &collection) != NG_OK ||
-        !str_equal(ret->key.id, from) || !str_equal(ret->key.space, target->key.space)) {
-        struct ng_key same; /* the call is about the target again */
-        (void)host->use_file(call, target->key.id, &same, NULL);
-        return false;
-    }
-    ret->shown = (struct ng_key){collection, ret->key.space, ret->key.id};
-    *ret_version = (uint64_t)version;
-    return true;
+    int rc = came_from_seen(call, target, from, ret, &seen);
+    *ret_version = rc == NG_OK && seen ? (uint64_t)version : 0;
+    return rc;
 }
 
 /* ---- the first version at a path ---- */
@@ -101,7 +115,10 @@ static int path_before(struct ng_call *call, struct history_path *path,
     }
     rc = call->host->json_parse(call, first.json, &body);
     *ret = (struct history_path){.first = 1};
-    if (rc == NG_OK && history_came_from(call, &path->target, body, &ret->target, &ret->last)) {
+    if (rc == NG_OK) {
+        rc = history_came_from(call, &path->target, body, &ret->target, &ret->last);
+    }
+    if (rc == NG_OK && ret->last != 0) {
         path->first = first.revision;
         path->first_seq = first.seq;
         *ret_found = true;

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Rows of the history: the first page of history_log under each kind of filter, history_read at a point, and history_blame of a
-long text with many revisions."""
+"""Rows of the history: the first page of history_log under each kind of filter, history_read at a point, history_blame of a long
+text with many revisions, versions of files and their undo."""
 import json
 import os
 import random
 import sqlite3
+import time
 
 import rig
 from curves import tool
@@ -248,4 +249,59 @@ class Blame(Group):
         return row["cpu_us"] / 1000, f"p50 {row['p50_ms']:.0f} ms; {len(found['lines'])} runs of lines"
 
 
-GROUPS = (Log, Read, Blame)
+class Files(Group):
+    name = "versions of files"
+    bytes_each = 16 * 1024
+
+    def begin(self):
+        self.edits, self.count = self.sized(400, 10), self.sized(1000, 20)
+        self.with_versions = self.gateway("plugins=file_editor,history")
+        self.without = self.gateway("plugins=file_editor,history", "history.files=false")
+        for server in (self.with_versions, self.without):
+            self.write(server, "edited.txt")
+        for number in range(self.count):
+            self.write(self.with_versions, f"{number}.txt")
+
+    def path(self, server, name):
+        return os.path.join(server.data, "files", name)
+
+    def write(self, server, name):
+        with open(self.path(server, name), "w") as file:
+            file.write(("a line of a file that is edited\n" * 1024)[:self.bytes_each])
+
+    def rows(self):
+        return [Row("fileEditor, an edit of a 16 KiB file that keeps its version, CPU to one that does not", self.versions,
+                    times(1.1)),
+                Row(f"history_undo of a run, {self.sized(1000, 20):,} files of 16 KiB", self.undone, ("<=", 15, "s"))]
+
+    def ask(self, server, name, arguments):
+        headers = {"X-Notegate-Agent": "bench", "X-Notegate-Run": "night"}
+        return server.call(name, arguments, headers=headers)["result"]
+
+    def edit(self, server, name, number):
+        self.ask(server, "fileEditor", {"command": "insert", "path": self.path(server, name), "insert_line": number,
+                                        "new_str": f"{number}\n"})
+
+    def cpu_us(self, server):
+        before = rig.cpu_seconds(server.pid)
+        for number in range(self.edits):
+            self.edit(server, "edited.txt", number % 400)
+        return (rig.cpu_seconds(server.pid) - before) * 1e6 / self.edits
+
+    def versions(self):
+        ours, base = zip(*((self.cpu_us(self.with_versions), self.cpu_us(self.without)) for _ in range(self.bench.rounds)))
+        return min(ours) / min(base), f"{min(ours):.0f} us to {min(base):.0f} us, one agent, {self.edits} edits"
+
+    def undone(self):
+        for number in range(self.count):
+            self.edit(self.with_versions, f"{number}.txt", 100)
+        started = time.monotonic()
+        told = self.ask(self.with_versions, "history_undo", {"run": "night", "id": os.path.join(self.with_versions.data, "files") + "/*",
+                                                             "dry_run": False})
+        took = time.monotonic() - started
+        if told["conflicts"] or told["undone"] + told["unchanged"] < self.count:
+            raise SystemExit(f"history_undo has left files: {told}")
+        return took, f"{took / self.count * 1000:.1f} ms each"
+
+
+GROUPS = (Log, Read, Blame, Files)

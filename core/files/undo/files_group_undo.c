@@ -169,7 +169,11 @@ static int revert_file(struct file_op *op, struct ng_str path)
             files_inode(&place.st, item->record.inode);
         }
     }
-    return rc != NG_OK ? rc : revert_content(op, last, present.data, item, &item->record);
+    if (rc == NG_OK) {
+        item->st = place.st;
+        rc = revert_content(op, last, present.data, item, &item->record);
+    }
+    return rc;
 }
 
 /* The moved file itself, if its content changed, too. */

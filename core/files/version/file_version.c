@@ -94,11 +94,9 @@ static void count_lines(struct file_version *version, const struct ng_doc *prese
 static void draft_modified(struct call *call, const struct file_version *version,
                            struct ng_draft *next)
 {
-    struct ng_str data = STR_NONE;
     if (version->modified_ms != 0) {
-        data =
-            arena_printf(&call->arena, "{\"modified\":%lld}", (long long)version->modified_ms);
-        store_draft_event(next, data);
+        store_draft_event(next, arena_printf(&call->arena, "{\"modified\":%lld}",
+                                             (long long)version->modified_ms));
     }
 }
 
@@ -229,6 +227,7 @@ int file_version_newest(struct store *store, struct call *call, struct ng_str sp
     if (body != NULL && hash.len < sizeof(ret->hash)) {
         memcpy(ret->hash, hash.data, hash.len);
         ret->content = str_or(doc->text, ng_str_of(""));
+        ret->mode = (uint32_t)json_get_integer(body, "mode");
     }
     return NG_OK;
 }

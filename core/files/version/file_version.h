@@ -66,7 +66,7 @@ struct file_version_change {
 /* Those of the change. The first one belongs into the transaction before the change, the others
  * into that of its completion. */
 struct file_versions {
-    struct file_version found; /* what was there, if no version has it */
+    struct file_version found; /* the content there, if no version has it */
     struct file_version left;  /* of a move: the removal at the old path */
     struct file_version saved;
 };

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "core/base/str.h"
+#include "core/base/text/hex.h"
+#include "core/base/text/sha256.h"
 #include "core/call/gateway.h"
 #include "file_version.h"
 
@@ -20,8 +22,9 @@ static int load_fill(struct call *call, int fd, char *to, size_t room, size_t *r
             continue;
         }
         if (n < 0) {
+            char reason[128];
             return call_fail(call, NG_EFAILED, "The file could not be read for its history: %s",
-                             strerror(errno));
+                             strerror_r(errno, reason, sizeof(reason)));
         }
         got = (size_t)n;
         at += n;
@@ -30,9 +33,20 @@ static int load_fill(struct call *call, int fd, char *to, size_t room, size_t *r
     return NG_OK;
 }
 
-/* The content of the open file; none where it is too large. */
+static bool load_is(struct ng_str content, const char *hash)
+{
+    unsigned char digest[SHA256_BYTES];
+    char now[FILE_VERSION_HASH];
+    if (sha256_digest(content, digest) != NG_OK) {
+        return false;
+    }
+    hex_write(digest, (FILE_VERSION_HASH - 1) / 2, now);
+    return strcmp(now, hash) == 0;
+}
+
+/* The content of the open file; none where it is too large, or another one by now. */
 static int load_content(struct call *call, const struct file_version_change *change,
-                        struct ng_str *ret)
+                        const char *hash, struct ng_str *ret)
 {
     struct stat st;
     size_t room = file_version_room(call);
@@ -53,7 +67,9 @@ static int load_content(struct call *call, const struct file_version_change *cha
         return rc != NG_OK ? rc : call_fail(call, NG_EINTERNAL, "out of memory for a version");
     }
     rc = load_fill(call, change->fd, data, room, &len);
-    *ret = str_make(data, len);
+    if (rc == NG_OK && load_is(str_make(data, len), hash)) {
+        *ret = str_make(data, len);
+    }
     return rc;
 }
 
@@ -73,10 +89,10 @@ static void plan_set(const struct file_version_change *change, const char *hash,
 }
 
 static int plan_content(struct call *call, const struct file_version_change *change,
-                        struct ng_str *ret)
+                        const char *hash, struct ng_str *ret)
 {
     if (change->content.data == NULL) {
-        return load_content(call, change, ret);
+        return load_content(call, change, hash, ret);
     }
     *ret = change->content.len <= file_version_room(call) ? change->content : STR_NONE;
     return NG_OK;
@@ -97,7 +113,7 @@ int file_versions_find(struct store *store, struct call *call,
         return rc;
     }
     if (change->before[0] != '\0') {
-        rc = plan_content(call, change, &content);
+        rc = plan_content(call, change, change->before, &content);
     }
     plan_set(change, change->before, content, &ret->found);
     ret->found.op = STR_NONE; /* not made by the change */
@@ -113,10 +129,15 @@ static void plan_move(const struct file_version_change *change,
                       const struct file_version *newest, struct file_versions *ret)
 {
     plan_set(change, "", STR_NONE, &ret->left);
+    if (str_equal(change->space, change->to_space)) {
+        ret->left.other = change->to;
+    }
+    if (ret->saved.real.data == NULL) {
+        return; /* no content is known */
+    }
     ret->saved.space = change->to_space;
     ret->saved.real = change->to;
     if (str_equal(change->space, change->to_space)) {
-        ret->left.other = change->to;
         ret->saved.other = change->real;
         ret->saved.other_version = newest->number;
     }
@@ -135,7 +156,7 @@ static int plan_from(struct store *store, struct call *call,
     if (same) {
         content = source.content;
     } else if (rc == NG_OK) {
-        rc = plan_content(call, change, &content);
+        rc = plan_content(call, change, change->after, &content);
     }
     if (rc != NG_OK) {
         return rc;
@@ -162,7 +183,7 @@ int file_versions_save(struct store *store, struct call *call,
         return plan_from(store, call, change, ret);
     }
     if (change->after[0] != '\0') {
-        rc = plan_content(call, change, &content);
+        rc = plan_content(call, change, change->after, &content);
     }
     if (rc == NG_OK) {
         plan_set(change, change->after, content, &ret->saved);
@@ -186,7 +207,10 @@ int file_versions_carry(struct store *store, struct call *call,
         return rc;
     }
     *inout_room -= size_min(*inout_room, newest.content.len);
-    plan_set(change, newest.hash, newest.content, &ret->saved);
+    if (newest.content.data != NULL) {
+        plan_set(change, newest.hash, newest.content, &ret->saved);
+        ret->saved.mode = newest.mode;
+    }
     plan_move(change, &newest, ret);
     return NG_OK;
 }

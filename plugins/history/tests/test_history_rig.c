@@ -2,6 +2,7 @@
 /* test_history_rig.c - shared code of test_history*.c; see the header. */
 #include "test_history_rig.h"
 
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define PLACES 32
 
 struct harness harness;
+char root[ROOT_SIZE], team_root[ROOT_SIZE];
 
 /* Of the plugin. */
 extern const struct ng_module ng_module;
@@ -49,19 +51,24 @@ int setup_sqlite(void **state)
 
 /* The module has an allocator of its own, which alloc_fail_after() does not reach: so the
  * plugin is the one that the program is linked with. */
-int setup_linked(void **state)
+void link_history(void)
 {
-    static const char *const sets[] = {"plugins=notebook,agent_notebook", "documents=memory",
-                                       NULL};
     struct plugin *plugin = NULL;
     struct buf error;
-    (void)state;
-    harness_open(&harness, sets);
     buf_init(&error, 4096);
     assert_int_equal(
         registry_add(harness.gateway->registry, ng_module.desc, NULL, &plugin, &error), NG_OK);
     buf_done(&error);
     plugin->started = true;
+}
+
+int setup_linked(void **state)
+{
+    static const char *const sets[] = {"plugins=notebook,agent_notebook", "documents=memory",
+                                       NULL};
+    (void)state;
+    harness_open(&harness, sets);
+    link_history();
     return 0;
 }
 
@@ -70,6 +77,61 @@ int teardown(void **state)
     (void)state;
     harness_close(&harness);
     return 0;
+}
+
+/* ---- roots ---- */
+
+static void make_root(char *path)
+{
+    (void)snprintf(path, ROOT_SIZE, "%s/notegate-root-XXXXXX", harness_tmp());
+    assert_non_null(mkdtemp(path));
+    char *real = realpath(path, NULL);
+    assert_non_null(real);
+    (void)snprintf(path, ROOT_SIZE, "%s", real);
+    free(real);
+}
+
+static void open_with(const char *plugins)
+{
+    static char roots[3 * ROOT_SIZE];
+    const char *const sets[] = {plugins, "documents=memory", "tools.max_answer=64MiB", roots,
+                                NULL};
+    make_root(root);
+    make_root(team_root);
+    (void)snprintf(roots, sizeof(roots), "roots=%s,team:%s", root, team_root);
+    harness_open(&harness, sets);
+}
+
+int setup_roots(void **state)
+{
+    (void)state;
+    open_with("plugins=notebook,file_editor,history");
+    return 0;
+}
+
+/* As setup_linked(). */
+int setup_linked_roots(void **state)
+{
+    (void)state;
+    open_with("plugins=notebook,file_editor");
+    link_history();
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *ftw)
+{
+    (void)info;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+int teardown_roots(void **state)
+{
+    int rc = teardown(state);
+    (void)nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    (void)nftw(team_root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return rc;
 }
 
 /* ---- changes ---- */

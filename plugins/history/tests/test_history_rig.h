@@ -18,6 +18,15 @@ int setup_small(void **state);
 int setup_sqlite(void **state);
 int setup_linked(void **state);
 int teardown(void **state);
+/* With the file editor, and roots of the spaces shared and team. */
+#define ROOT_SIZE 512
+extern char root[ROOT_SIZE], team_root[ROOT_SIZE];
+int setup_roots(void **state);
+int setup_linked_roots(void **state);
+int teardown_roots(void **state);
+#define WITH_ROOTS(test) cmocka_unit_test_setup_teardown(test, setup_roots, teardown_roots)
+/* Adds the plugin that the program is linked with to a gateway without it. */
+void link_history(void);
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 #define WITH_SMALL(test) cmocka_unit_test_setup_teardown(test, setup_small, teardown)
 #define WITH_SQLITE(test) cmocka_unit_test_setup_teardown(test, setup_sqlite, teardown)

@@ -207,9 +207,10 @@ def test_members_of_an_entry(store):
 
 
 @pytest.mark.parametrize("words, told", [
-    (["show"], '"show" needs T'), (["show", "/srv/a/b"], "names no document"), (["show", "a@1", "--at", "x"], '--at is "x"'),
+    (["show"], '"show" needs T'), (["show", "s//a"], "names no document"), (["show", "a@1", "--at", "x"], '--at is "x"'),
     (["show", "a", "--at", "1..2"], '--at is "1..2"'), (["diff", "a", "--at", ".."], '--at is ".."'),
     (["show", "s/pages/a", "--space", "s"], "names the space already"), (["log", "a", "--id", "b"], "names the document already"),
+    (["show", "/a", "--space", "s"], "names the space already"), (["log", "./a", "--id", "b"], "names the document already"),
     (["log", "--since", "7"], '--since is "7"'), (["log", "--until", "soon"], '--until is "soon"'),
     (["log", "-n", "0"], '--number is "0"'), (["log", "--json", "-p"], "--json has all members"),
     (["log", "--runs", "--tool", "x"], "--runs lists runs of"), (["log", "--runs", "todo"], "--runs lists runs of"),

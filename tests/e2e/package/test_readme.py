@@ -186,6 +186,18 @@ def check_search(place, block):
         assert shown == f"{place.home}/project/main.c:1: int main(void)\n1 matches in 1 files\n", shown
 
 
+def check_file_history(place, block):
+    """Of a file with one edit."""
+    serve = next(one for one in SHELL if one.startswith("notegate serve") and "project" in one)
+    with served(place, serve, "project") as environ:
+        (place.home / "project" / "a.txt").write_text("one\n")
+        edit = "notegate call fileEditor command=str_replace path=~/project/a.txt old_str=one new_str=two"
+        place.shell(edit, **environ)
+        log, show, diff, blame = (place.shell(line, **environ) for line in block.strip().splitlines())
+    assert f"{place.home}/project/a.txt" in log and show == "one\n", (log, show)
+    assert "-one\n+two\n" in diff and ") two\n" in blame, (diff, blame)
+
+
 def check_everything(place, block):
     place.shell("notegate call notebook mode=create name=lights newStr='the harbour lights'")
     first, second = (json.loads(place.shell(line)) for line in block.strip().splitlines())
@@ -210,19 +222,6 @@ def check_history_commands(place, block):
     assert "-[ ] Task 1\n" in diff and "+[x] Task 1\n" in diff
     assert ") [x] Task 1\n" in blame
     assert all(re.fullmatch(r"\S+  \S+ +\d+ changes?  .*", line) for line in runs.splitlines()) and changed == ""
-
-
-def check_file_history(place, block):
-    """Of the file that the README has made, changed and taken back."""
-    files = next(one for one in SHELL if check_of(one) is check_files)
-    with served(place, before(files), "project") as environ:
-        (place.home / "project" / "hello.txt").unlink(missing_ok=True)
-        place.shell(files, **environ)
-        blame, log, read = (place.shell(line, **environ) for line in block.strip().splitlines())
-        (place.home / "project" / "hello.txt").unlink()
-    assert ") Hello\n" in blame
-    assert [change["action"] for change in json.loads(log)["changes"]][-1] == "created"
-    assert "notegate" in json.loads(read)["content"]
 
 
 def check_check(place, block):
@@ -343,10 +342,10 @@ CHECKS = {
     "notegate serve": check_serve,
     "notegate call fileEditor command=create": check_files,
     "notegate call fileEditor command=search": check_search,
+    "notegate log ~/project": check_file_history,
     "notegate call search": check_everything,
     "notegate call history_log": check_history,
-    "notegate log": check_history_commands,
-    "notegate blame": check_file_history,
+    "notegate log todo": check_history_commands,
     "notegate check\n": check_check,
     "notegate check --set": check_difference,
     "notegate tools": check_operating,

@@ -13,11 +13,12 @@ import pytest
 from conftest import Gateway
 from servers import Servers
 
-SEED = random.randrange(2**32)
+SEED = int(os.environ.get("NOTEGATE_UNDO_SEED", random.randrange(2**32)))
 SPACES = itertools.count(1)
 DOCUMENTS = 40
 PEOPLE = ("ana", "ben", "cleo")
-KILLS = int(os.environ.get("NOTEGATE_UNDO_KILLS", "6"))
+KILLS = 6
+MANY_KILLS = int(os.environ.get("NOTEGATE_UNDO_KILLS", "40"))
 KILLED_DOCUMENTS = 150
 
 
@@ -119,7 +120,8 @@ def cut_off(gateway, run, delay):
     return answer.result()
 
 
-def test_a_kill_leaves_whole_documents_and_the_rest_is_done_later(tmp_path):
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.long, id="many")])
+def test_a_kill_leaves_whole_documents_and_the_rest_is_done_later(tmp_path, kills):
     print("seed", SEED)
     chance, sets, partly = random.Random(SEED), ["plugins=notebook,history"], 0
     gateway = Gateway(tmp_path / "data", sets)
@@ -131,7 +133,7 @@ def test_a_kill_leaves_whole_documents_and_the_rest_is_done_later(tmp_path):
     undo(gateway, "kills", run="probe", dry_run=False)
     longest = (time.monotonic() - started) * 4
     before = text_of(gateway, "kills", names[0])
-    for number in range(KILLS):
+    for number in range(kills):
         run = f"run{number}"
         for name in names:
             write(gateway, "kills", "robot", {"mode": "write", "name": name, "newStr": f"robot {number}\n", "insertLine": 1}, run=run)

@@ -24,7 +24,7 @@ PEOPLE = ("ana", "ben")
 def place(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
-    gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}"])
+    gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}", f"opennotes.notebooks={root}"])
     yield gateway, root
     assert gateway.stop() == 0, gateway.errors
 
@@ -117,6 +117,90 @@ def test_an_edit_is_taken_out_of_a_file_that_was_moved_since(place):
     edit(gateway, root / "a", command="move", destination=str(root / "b"), by="ana", run="day")
     told = undo(gateway, run="night")
     assert told["undone"] == 1 and (root / "b").read_text() == "one\ntwo\n" and not (root / "a").exists()
+
+
+def test_what_others_have_moved_is_not_removed(place):
+    gateway, root = place
+    edit(gateway, root / "made", command="create", file_text="robot\n")
+    edit(gateway, root / "made", command="move", destination=str(root / "ours"), by="ana", run="day")
+    assert results(undo(gateway, run="night")) == {"made": ("conflict", "changed_since")}
+    assert (root / "ours").read_text() == "robot\n"
+
+
+def test_a_preview_is_what_is_done(place):
+    """Also where a later change moves what an earlier one has made."""
+    gateway, root = place
+    (root / "a").write_text("one\ntwo\n")
+    replace(gateway, root / "a", "one", "robot")
+    for old, new in (("a", "b"), ("b", "c")):
+        edit(gateway, root / old, command="move", destination=str(root / new))
+    replace(gateway, root / "c", "two", "robot")
+    edit(gateway, root / "made", command="create", file_text="robot\n")
+    edit(gateway, root / "made", command="move", destination=str(root / "made2"))
+    replace(gateway, root / "made2", "robot", "robot 2")
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    told = undo(gateway, run="night")
+    assert [(item["id"], item["result"]) for item in preview["items"]] == [(item["id"], item["result"]) for item in told["items"]]
+    assert told["conflicts"] == 0, told
+    assert [path.name for path in root.iterdir()] == ["a"] and (root / "a").read_text() == "one\ntwo\n"
+
+
+def test_a_file_that_comes_back_has_its_mode(place):
+    gateway, root = place
+    for name in ("secret", "script"):
+        (root / name).write_text("one\n")
+    (root / "secret").chmod(0o600)
+    (root / "script").chmod(0o755)
+    for name in ("secret", "script"):
+        edit(gateway, root / name, command="delete")
+    undo(gateway, run="night")
+    assert ((root / "secret").stat().st_mode & 0o777, (root / "script").stat().st_mode & 0o777) == (0o600, 0o755)
+    edit(gateway, root / "secret", command="delete")
+    ask(gateway, "history_restore", {"path": str(root / "secret"), "at": "1"})
+    assert (root / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def notes_of(root):
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.md")}
+
+
+def test_a_note_that_moved_comes_back_with_its_links(place):
+    gateway, root = place
+    (root / "plan.md").write_text("# Plan\n\n[Ada](ada.md)\n")
+    (root / "ada.md").write_text("# Ada\n\n[the plan](plan.md)\n")
+    before = notes_of(root)
+    ask(gateway, "opennotes_move", {"path": "plan.md", "to": "done/plan.md"}, "robot", "night")
+    assert "done/plan.md" in notes_of(root)["ada.md"]
+    told = undo(gateway, run="night")
+    assert told["conflicts"] == 0 and notes_of(root) == before, told
+    ask(gateway, "opennotes_delete", {"path": "plan.md"}, "robot", "cleanup")
+    undo(gateway, run="cleanup")
+    assert notes_of(root) == before
+
+
+def test_a_moved_folder_is_not_torn(place):
+    gateway, root = place
+    (root / "sub").mkdir()
+    for name in ("a.md", "b.md"):
+        edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\n", run="before")
+    (root / "links.md").write_text("[a](sub/a.md)\n")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    moved = notes_of(root)
+    told = undo(gateway, run="night")
+    assert told["undone"] == 0 and {item["conflict"]["reason"] for item in told["items"]} == {"not_kept"}, told
+    assert notes_of(root) == moved and moved["links.md"] == "[a](new/a.md)\n"
+
+
+def test_cells_need_the_mode_agent_wherever_they_are(place):
+    gateway, root = place
+    (root / "a.json").write_text("one\ntwo\n")
+    replace(gateway, root / "a.json", "two", "robot")
+    edit(gateway, root / "a.json", command="move", destination=str(root / "a.ipynb"), by="ana", run="day")
+    answer = gateway.call("history_undo", {"run": "night", "dry_run": False},
+                          {"X-Notegate-Agent": "robot", "X-Notegate-Mode": "edit"})
+    assert answer.status_code == 200, answer.text
+    assert results(answer.json()["result"]) == {"a.json": ("conflict", "forbidden")}
+    assert (root / "a.ipynb").read_text() == "one\nrobot\n"
 
 
 def test_bytes_that_are_no_text(place):
@@ -299,9 +383,12 @@ def test_a_kill_leaves_whole_files_and_the_rest_is_done_later(tmp_path):
         run = f"run{number}"
         for path in paths:
             replace(gateway, path, "first\n", f"first\nrobot {number}\n", run=run)
+        for path in paths[::2]:
+            edit(gateway, path, command="move", destination=str(path) + ".moved", run=run)
         answered = cut_off(gateway, run, chance.random() * longest)
         gateway = Gateway(tmp_path / "data", sets)
-        states = {path.read_text() for path in paths}
+        there = [path if path.exists() else path.with_name(path.name + ".moved") for path in paths]
+        states = {path.read_text() for path in there}
         assert states <= {"first\nlast\n", f"first\nrobot {number}\nlast\n"}, "each file is whole or untouched"
         left = ask(gateway, "history_log", {"limit": 1})["unfinished"]
         partly += len(states) == 2
@@ -311,6 +398,7 @@ def test_a_kill_leaves_whole_files_and_the_rest_is_done_later(tmp_path):
         elif answered is None:
             undo(gateway, run=run)
         assert {path.read_text() for path in paths} == {"first\nlast\n"}
+        assert sorted(paths) == sorted((tmp_path / "root").iterdir())
         assert ask(gateway, "history_log", {"limit": 1})["unfinished"] == []
     print(f"{partly} of {KILLS} were cut off in the middle")
     assert gateway.stop() == 0, gateway.errors

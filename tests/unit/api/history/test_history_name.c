@@ -45,6 +45,8 @@ static void names(void **state)
         {"ada@", HISTORY_POINT_ONE, NONE, "notebooks", "ada@", NONE},
         {"a@1..2", HISTORY_POINT_ONE, NONE, "notebooks", "a@1..2", NONE},
         {"a@7", HISTORY_POINT_NONE, NONE, "notebooks", "a@7", NONE},
+        {".a/b", HISTORY_POINT_ONE, NONE, "notebooks", ".a/b", NONE},
+        {"..", HISTORY_POINT_ONE, NONE, "notebooks", "..", NONE},
         {"a@1..2", HISTORY_POINT_RANGE, NONE, "notebooks", "a", "1..2"},
         {"a@..2", HISTORY_POINT_RANGE, NONE, "notebooks", "a", "..2"},
         {"a@7d..", HISTORY_POINT_RANGE, NONE, "notebooks", "a", "7d.."},
@@ -60,7 +62,6 @@ static void names(void **state)
         {"notegate://shared/notebook/a?revision=2", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"@7", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
-        {"/srv/notes/a.md", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"s//a", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"s/pages/", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
     };
@@ -80,9 +81,50 @@ static void names(void **state)
             expect_text(one->word, "collection", name.collection, one->collection);
             expect_text(one->word, "id", name.id, one->id);
             expect_text(one->word, "point", name.point, one->point);
+            expect_text(one->word, "path", name.path, NONE);
         } else {
             assert_non_null(why);
         }
+        arena_done(&arena);
+    }
+}
+
+static void paths(void **state)
+{
+    static const struct path_case {
+        const char *word;
+        enum history_points points;
+        const char *path, *point;
+    } cases[] = {
+        {"/srv/notes/a.md", HISTORY_POINT_ONE, "/srv/notes/a.md", NONE},
+        {"/a", HISTORY_POINT_NONE, "/a", NONE},
+        {"./a", HISTORY_POINT_ONE, "./a", NONE},
+        {"../a@7", HISTORY_POINT_ONE, "../a", "7"},
+        {"../a@7", HISTORY_POINT_NONE, "../a@7", NONE},
+        {"/a@2h", HISTORY_POINT_ONE, "/a", "2h"},
+        {"/a@1..2", HISTORY_POINT_RANGE, "/a", "1..2"},
+        {"/a@1..2", HISTORY_POINT_ONE, "/a@1..2", NONE},
+        {"/notes@home/a", HISTORY_POINT_ONE, "/notes@home/a", NONE},
+        {"/shared/notebooks/todo", HISTORY_POINT_ONE, "/shared/notebooks/todo", NONE},
+        {"//a", HISTORY_POINT_ONE, "//a", NONE},
+        {"/", HISTORY_POINT_ONE, "/", NONE},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(cases); i++) {
+        const struct path_case *one = &cases[i];
+        struct history_name name;
+        struct arena arena;
+        const char *why = NULL;
+        arena_init(&arena, 65536);
+        if (history_name_parse(&arena, ng_str_of(one->word), one->points, &name, &why) !=
+            NG_OK) {
+            fail_msg("%s: %s", one->word, why);
+        }
+        expect_text(one->word, "path", name.path, one->path);
+        expect_text(one->word, "point", name.point, one->point);
+        expect_text(one->word, "space", name.space, NONE);
+        expect_text(one->word, "collection", name.collection, NONE);
+        expect_text(one->word, "id", name.id, NONE);
         arena_done(&arena);
     }
 }
@@ -148,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
+        cmocka_unit_test(paths),
         cmocka_unit_test(ranges),
         cmocka_unit_test(lines),
     };

@@ -15,6 +15,7 @@
 #include "core/config/config.h"
 #include "core/files/files_state.h"
 #include "core/gateway/gateway_open.h"
+#include "core/json/json.h"
 #include "core/module/registry.h"
 #include "core/store/idempotency.h"
 
@@ -145,6 +146,14 @@ void edit_works(struct harness *harness, const char *args, const char *name)
     answer_free(&answer);
 }
 
+void transfers(struct harness *harness, const char *command, const char *from, const char *to)
+{
+    char args[2 * PATH_SIZE];
+    (void)snprintf(args, sizeof(args), "\"command\":\"%s\",\"destination\":\"%s/files/%s\"",
+                   command, harness->dir, to);
+    edit_works(harness, args, from);
+}
+
 struct call *keyed_call(struct harness *harness)
 {
     struct json_error error;
@@ -233,6 +242,35 @@ static int run_group_move(void *self, struct ng_call *call, struct ng_str args)
     return call->host->file_transfer(call, &transfer);
 }
 
+static int edit_fn(struct ng_call *call, const struct ng_file *present, struct ng_draft *next,
+                   void *user)
+{
+    int rc = replace_fn(call, present, next, user);
+    return rc == NG_OK ? ng_reply(call, present->path) : rc;
+}
+
+static int run_group_edit(void *self, struct ng_call *call, struct ng_str args)
+{
+    (void)self;
+    (void)args;
+    struct replace *replace = ng_alloc(call, sizeof(*replace));
+    if (replace == NULL) {
+        return NG_EINTERNAL;
+    }
+    const struct ng_file_edit edit = {
+        .size = sizeof(edit),
+        .path = ng_arg_text(call, "path"),
+        .fn = edit_fn,
+        .user = replace,
+    };
+    struct ng_str meddle = ng_arg_text(call, "meddle");
+    *replace = (struct replace){ng_arg_text(call, "find"), ng_arg_text(call, "put"), NULL};
+    if (meddle.len > 0) {
+        replace->meddle = call->host->format(call, "%.*s", (int)meddle.len, meddle.data).data;
+    }
+    return call->host->file_edit(call, &edit);
+}
+
 static int undone_fn(struct ng_call *call, enum ng_undo_kind kind, const struct ng_file *now,
                      struct ng_str former, void *user)
 {
@@ -258,6 +296,7 @@ static int run_group_undo(void *self, struct ng_call *call, struct ng_str args)
 static const struct ng_tool group_tools[] = {
     {.name = "group_move", .summary = "s", .params = ANY, .run = run_group_move},
     {.name = "group_undo", .summary = "s", .params = ANY, .run = run_group_undo},
+    {.name = "group_edit", .summary = "s", .params = ANY, .run = run_group_edit},
 };
 
 static const struct ng_plugin group_plugin = {
@@ -279,6 +318,181 @@ void add_group_tools(struct harness *harness)
         abort();
     }
     buf_done(&error);
+}
+
+/* ---- versions */
+
+struct versions {
+    struct call *call;
+    const char *prefix;
+    struct buf *out;
+    uint64_t count;
+};
+
+static struct ng_str without(struct ng_str path, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return str_begins(path, prefix) ? str_make(path.data + len, path.len - len) : path;
+}
+
+static void print_content(struct buf *out, struct ng_str text)
+{
+    (void)buf_add_char(out, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if (c == '\n') {
+            (void)buf_add_c(out, "\\n");
+        } else if (c < 32 || c > 126) {
+            (void)buf_printf(out, "\\x%02x", c);
+        } else {
+            (void)buf_add_char(out, (char)c);
+        }
+    }
+    (void)buf_add_char(out, '"');
+}
+
+static void print_way(struct versions *versions, const struct ng_value *object,
+                      const char *name)
+{
+    struct ng_str other = json_get_text(object, name);
+    if (other.data != NULL) {
+        other = without(other, versions->prefix);
+        (void)buf_printf(versions->out, " %s %.*s", name, (int)other.len, other.data);
+    }
+}
+
+static void print_there(struct versions *versions, const struct ng_doc *row)
+{
+    const struct ng_value *json = NULL;
+    char hash[FILES_HASH_SIZE];
+    assert_int_equal(
+        json_parse(&versions->call->arena, row->json, JSON_DEPTH_DEFAULT, &json, NULL), NG_OK);
+    files_hash(row->text, hash);
+    assert_true(str_is(json_get_text(json, "hash"), hash));
+    assert_true(json_get_text(json, "collections").len > 0);
+    assert_true(json_get_integer(json, "mode") > 0);
+    print_content(versions->out, row->text);
+    (void)buf_printf(versions->out, " +%llu-%llu", (unsigned long long)row->origin.lines_added,
+                     (unsigned long long)row->origin.lines_removed);
+    print_way(versions, json, "from");
+    if (json_get(json, "from") != NULL) {
+        (void)buf_printf(versions->out, "@%lld",
+                         (long long)json_get_integer(json, "from_version"));
+    }
+}
+
+static void print_gone(struct versions *versions, const struct ng_doc *row)
+{
+    const struct ng_value *data = NULL;
+    assert_int_equal(
+        json_parse(&versions->call->arena, row->event_data, JSON_DEPTH_DEFAULT, &data, NULL),
+        NG_OK);
+    assert_true(json_get_text(data, "collections").len > 0);
+    (void)buf_printf(versions->out, "gone +%llu-%llu",
+                     (unsigned long long)row->origin.lines_added,
+                     (unsigned long long)row->origin.lines_removed);
+    print_way(versions, data, "to");
+}
+
+/* That of a found content has the time of the file. */
+static void check_time(struct versions *versions, const struct ng_doc *row)
+{
+    const struct ng_value *data = NULL;
+    if (row->deleted || !str_is(row->action, NG_FILE_FOUND)) {
+        return;
+    }
+    assert_int_equal(
+        json_parse(&versions->call->arena, row->event_data, JSON_DEPTH_DEFAULT, &data, NULL),
+        NG_OK);
+    int64_t modified = json_get_integer(data, "modified");
+    assert_true(modified > 0 && modified <= row->updated_ms);
+}
+
+static int print_version(void *user, const struct ng_doc *row)
+{
+    struct versions *versions = user;
+    const struct ng_origin *origin = &row->origin;
+    assert_int_equal(row->revision, ++versions->count);
+    check_time(versions, row);
+    (void)buf_printf(versions->out, "%llu %.*s %.*s", (unsigned long long)row->revision,
+                     (int)row->action.len, row->action.data, (int)row->author.len,
+                     row->author.data);
+    if (origin->run_id.len > 0) {
+        (void)buf_printf(versions->out, " %.*s %.*s", (int)origin->run_id.len,
+                         origin->run_id.data, (int)origin->request_id.len,
+                         origin->request_id.data);
+    }
+    (void)buf_add_char(versions->out, ' ');
+    if (row->deleted) {
+        print_gone(versions, row);
+    } else {
+        print_there(versions, row);
+    }
+    (void)buf_add_char(versions->out, '\n');
+    return 0;
+}
+
+static void each_version(struct harness *harness, struct call *call, const char *path,
+                         ng_row_fn *fn, void *user)
+{
+    const struct ng_key key = {ng_str_of(NG_FILE_VERSIONS), ng_str_of("shared"),
+                               ng_str_of(path)};
+    const struct ng_range range = {
+        .size = sizeof(range), .from = 1, .limit = 1000, .with_body = true, .ascending = true};
+    call->may_block = true;
+    int rc = store_history(harness->gateway->store, call, &key, &range, fn, user);
+    assert_true(rc == NG_OK || rc == NG_ENOTFOUND);
+}
+
+void versions_print(struct harness *harness, const char *path, const char *prefix,
+                    struct buf *out)
+{
+    struct versions versions = {harness_new_call(harness), prefix, out, 0};
+    each_version(harness, versions.call, path, print_version, &versions);
+    call_unref(versions.call);
+}
+
+void versions_are(struct harness *harness, const char *name, const char *text)
+{
+    char path[PATH_SIZE];
+    char prefix[PATH_SIZE];
+    struct buf out;
+    buf_init(&out, (size_t)1024 * 1024);
+    versions_print(harness, in_root(harness, path, name).data,
+                   in_root(harness, prefix, "").data, &out);
+    assert_string_equal(buf_cstr(&out), text);
+    buf_done(&out);
+}
+
+/* The newest one, as it was read last. */
+struct newest {
+    char hash[FILES_HASH_SIZE];
+    bool there;
+};
+
+static int take_newest(void *user, const struct ng_doc *row)
+{
+    struct newest *newest = user;
+    newest->there = !row->deleted;
+    files_hash(row->text, newest->hash);
+    return 0;
+}
+
+bool versions_end_with(struct harness *harness, const char *path)
+{
+    struct call *call = harness_new_call(harness);
+    struct newest newest = {.there = false};
+    char hash[FILES_HASH_SIZE];
+    each_version(harness, call, path, take_newest, &newest);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool same = (fd >= 0) == newest.there;
+    if (fd >= 0) {
+        assert_int_equal(files_hash_fd(call, ng_str_of(path), fd, hash), NG_OK);
+        same = same && strcmp(hash, newest.hash) == 0;
+        (void)close(fd);
+    }
+    call_unref(call);
+    return same;
 }
 
 /* ---- other processes */

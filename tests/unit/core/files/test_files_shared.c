@@ -223,6 +223,60 @@ static void test_a_save_that_ends_twice_is_told_once(void **state)
     assert_int_equal(told_of(&pair->second, name), 3);
 }
 
+/* ---- versions */
+
+static void insert_at(struct pair *pair, struct harness *gateway, const char *text)
+{
+    char args[2 * PATH_SIZE];
+    (void)snprintf(args, sizeof(args),
+                   "{\"command\":\"insert\",\"path\":\"%s/files/f\",\"insert_line\":0,"
+                   "\"new_str\":\"%s\"}",
+                   pair->first.dir, text);
+    call_at(gateway, args);
+}
+
+static void expect_versions(struct pair *pair, const char *text)
+{
+    char path[PATH_SIZE];
+    struct buf out;
+    buf_init(&out, (size_t)64 * 1024);
+    versions_print(&pair->second, in_root(&pair->first, path, "f").data, "", &out);
+    assert_string_equal(buf_cstr(&out), text);
+    buf_done(&out);
+}
+
+/* One history, and nothing of the other gateway is taken for another program's. */
+static void test_versions_by_both(void **state)
+{
+    struct pair *pair = *state;
+    put(&pair->first, "f", "0\n");
+    insert_at(pair, &pair->first, "1");
+    insert_at(pair, &pair->second, "2");
+    insert_at(pair, &pair->second, "3");
+    insert_at(pair, &pair->first, "4");
+    expect_versions(pair, "1 found local \"0\\n\" +2-0\n"
+                          "2 updated local \"1\\n0\\n\" +1-0\n"
+                          "3 updated local \"2\\n1\\n0\\n\" +1-0\n"
+                          "4 updated local \"3\\n2\\n1\\n0\\n\" +1-0\n"
+                          "5 updated local \"4\\n3\\n2\\n1\\n0\\n\" +1-0\n");
+}
+
+/* Another program saves what this gateway takes for the newest version. */
+static void test_a_former_version_saved_by_another_program(void **state)
+{
+    struct pair *pair = *state;
+    put(&pair->first, "f", "0\n");
+    insert_at(pair, &pair->first, "1");
+    insert_at(pair, &pair->second, "2");
+    put(&pair->first, "f", "1\n0\n");
+    insert_at(pair, &pair->first, "3");
+    expect_versions(pair, "1 found local \"0\\n\" +2-0\n"
+                          "2 updated local \"1\\n0\\n\" +1-0\n"
+                          "3 updated local \"2\\n1\\n0\\n\" +1-0\n"
+                          "4 found local \"1\\n0\\n\" +0-1\n"
+                          "5 updated local \"3\\n1\\n0\\n\" +1-0\n");
+}
+
 static int count_look(void *user, struct call *call)
 {
     size_t *looks = user;
@@ -261,6 +315,9 @@ int main(void)
                                         teardown_pair),
         cmocka_unit_test_setup_teardown(test_a_save_that_ends_twice_is_told_once, setup_pair,
                                         teardown_pair),
+        cmocka_unit_test_setup_teardown(test_versions_by_both, setup_pair, teardown_pair),
+        cmocka_unit_test_setup_teardown(test_a_former_version_saved_by_another_program,
+                                        setup_pair, teardown_pair),
         cmocka_unit_test_setup_teardown(test_recovery_lets_the_gateway_look, setup_pair,
                                         teardown_pair),
     };

@@ -2,7 +2,7 @@
 /* test_files_steps.c - the process dies before every single step that a change of a file takes
  * on disk, sqlite's own among them, or the disk refuses that step: what is found afterwards is
  * the state before or the one after. */
-#include "test_files_rig.h"
+#include "test_files_steps.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -154,268 +154,7 @@ ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 #pragma GCC visibility pop
 
-/* ---- the changes */
-
-struct state {
-    const char *f, *g; /* contents, NULL: not there */
-    const char *h;     /* another file, which leads to f */
-    const char *i;     /* f, once its folder has moved to that of g */
-};
-
-/* Commands on the files f and g of one round; `on`: which of them. */
-struct command {
-    char on;
-    const char *args; /* %s: the other one's path; NULL and `on`: what moves, with its group */
-};
-
-struct scene {
-    const char *name;
-    struct command before[3], change;
-    bool apart, mounted, refused;
-    bool linked; /* f has a second name */
-    struct state was, is;
-    /* Result of an undo of the last change, from either state. */
-    struct state undone_was, undone_is;
-};
-
-#define CREATE_ONE "\"command\":\"create\",\"file_text\":\"one\\n\""
-#define INSERT "\"command\":\"insert\",\"insert_line\":1,\"new_str\":\"x\""
-#define LINE "a line that is long enough to make, with others of its kind, some sectors\n"
-#define LINES_4 LINE LINE LINE LINE
-#define LINES_16 LINES_4 LINES_4 LINES_4 LINES_4
-#define JSON_LINE "a line that is long enough to make, with others of its kind, some sectors\\n"
-#define JSON_4 JSON_LINE JSON_LINE JSON_LINE JSON_LINE
-#define JSON_16 JSON_4 JSON_4 JSON_4 JSON_4
-#define CREATE_LONG "\"command\":\"create\",\"file_text\":\"" JSON_16 "\""
-#define INSERT_LONG "\"command\":\"insert\",\"insert_line\":0,\"new_str\":\"" JSON_4 "x\\ny\""
-#define LONG LINES_16
-#define LONGER LINES_4 "x\ny\n" LINES_16
-#define COPY "\"command\":\"copy\",\"destination\":\"%s\""
-#define MOVE "\"command\":\"move\",\"destination\":\"%s\""
-#define UNDO "\"command\":\"undo_edit\""
-#define DELETE "\"command\":\"delete\""
-#define CREATE_TWO "\"command\":\"create\",\"file_text\":\"two\\n\""
-/* `f` moves to `g`, or its folder `F` to `G`; "o" becomes "00" in f and h. */
-#define WITH_GROUP NULL
-#define NOTHING                                                                                \
-    {                                                                                          \
-        NULL, NULL                                                                             \
-    }
-
-static const struct scene scenes[] = {
-    {
-        .name = "create",
-        .change = {'f', CREATE_ONE},
-        .was = NOTHING,
-        .is = {"one\n", NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "edit",
-        .before = {{'f', CREATE_ONE}},
-        .change = {'f', INSERT},
-        .was = {"one\n", NULL},
-        .is = {"one\nx\n", NULL},
-        .undone_was = NOTHING,
-        .undone_is = {"one\n", NULL},
-    },
-    {
-        .name = "edit of a file with two names",
-        .before = {{'f', CREATE_LONG}},
-        .change = {'f', INSERT_LONG},
-        .linked = true,
-        .was = {LONG, NULL},
-        .is = {LONGER, NULL},
-        .undone_was = NOTHING,
-        .undone_is = {LONG, NULL},
-    },
-    {
-        .name = "undo of an edit of a file with two names",
-        .before = {{'f', CREATE_LONG}, {'f', INSERT_LONG}},
-        .change = {'f', UNDO},
-        .linked = true,
-        .was = {LONGER, NULL},
-        .is = {LONG, NULL},
-        .undone_was = {LONG, NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "edit of a mount",
-        .before = {{'f', CREATE_LONG}},
-        .change = {'f', INSERT_LONG},
-        .mounted = true,
-        .was = {LONG, NULL},
-        .is = {LONGER, NULL},
-        .undone_was = NOTHING,
-        .undone_is = {LONG, NULL},
-    },
-    {
-        .name = "undo of an edit of a mount",
-        .before = {{'f', CREATE_LONG}, {'f', INSERT_LONG}},
-        .change = {'f', UNDO},
-        .mounted = true,
-        .was = {LONGER, NULL},
-        .is = {LONG, NULL},
-        .undone_was = {LONG, NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "copy",
-        .before = {{'f', CREATE_ONE}},
-        .change = {'f', COPY},
-        .was = {"one\n", NULL},
-        .is = {"one\n", "one\n"},
-        .undone_was = NOTHING,
-        .undone_is = {"one\n", NULL},
-    },
-    {
-        .name = "move",
-        .before = {{'f', CREATE_ONE}},
-        .change = {'f', MOVE},
-        .was = {"one\n", NULL},
-        .is = {NULL, "one\n"},
-        .undone_was = NOTHING,
-        .undone_is = {"one\n", NULL},
-    },
-    {
-        .name = "move to another file system",
-        .before = {{'f', CREATE_ONE}},
-        .change = {'f', MOVE},
-        .apart = true,
-        .was = {"one\n", NULL},
-        .is = {NULL, "one\n"},
-        .undone_was = NOTHING,
-        .undone_is = {"one\n", NULL},
-    },
-    {
-        .name = "undo of an edit",
-        .before = {{'f', CREATE_ONE}, {'f', INSERT}},
-        .change = {'f', UNDO},
-        .was = {"one\nx\n", NULL},
-        .is = {"one\n", NULL},
-        .undone_was = {"one\n", NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "undo of a create",
-        .before = {{'f', CREATE_ONE}},
-        .change = {'f', UNDO},
-        .was = {"one\n", NULL},
-        .is = NOTHING,
-        .undone_was = NOTHING,
-    },
-    {
-        .name = "undo of a move",
-        .before = {{'f', CREATE_ONE}, {'f', MOVE}},
-        .change = {'g', UNDO},
-        .was = {NULL, "one\n"},
-        .is = {"one\n", NULL},
-        .undone_was = {"one\n", NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "undo of a move to another file system",
-        .before = {{'f', CREATE_ONE}, {'f', MOVE}},
-        .change = {'g', UNDO},
-        .apart = true,
-        .was = {NULL, "one\n"},
-        .is = {"one\n", NULL},
-        .undone_was = {"one\n", NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "removal",
-        .before = {{'f', CREATE_ONE}},
-        .change = {'f', DELETE},
-        .was = {"one\n", NULL},
-        .is = NOTHING,
-        .undone_was = NOTHING,
-    },
-    {
-        .name = "undo of a removal",
-        .before = {{'f', CREATE_ONE}, {'f', DELETE}},
-        .change = {'f', UNDO},
-        .was = NOTHING,
-        .is = {"one\n", NULL},
-        .undone_is = NOTHING,
-    },
-    {
-        .name = "move with its group",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
-        .change = {'f', WITH_GROUP},
-        .was = {"one\n", NULL, "two\n", NULL},
-        .is = {NULL, "00ne\n", "tw00\n", NULL},
-        .undone_was = {NULL, NULL, "two\n", NULL},
-        .undone_is = {"one\n", NULL, "two\n", NULL},
-    },
-    {
-        .name = "undo of a move with its group",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'f', WITH_GROUP}},
-        .change = {'g', UNDO},
-        .was = {NULL, "00ne\n", "tw00\n", NULL},
-        .is = {"one\n", NULL, "two\n", NULL},
-        .undone_was = {"one\n", NULL, "two\n", NULL},
-        .undone_is = {NULL, NULL, "two\n", NULL},
-    },
-    {
-        .name = "move of a folder with its group",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
-        .change = {'F', WITH_GROUP},
-        .was = {"one\n", NULL, "two\n", NULL},
-        .is = {NULL, NULL, "tw00\n", "00ne\n"},
-        .undone_was = {NULL, NULL, "two\n", NULL},
-        .undone_is = {"one\n", NULL, "two\n", NULL},
-    },
-    {
-        .name = "undo of a move of a folder with its group",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'F', WITH_GROUP}},
-        .change = {'G', UNDO},
-        .was = {NULL, NULL, "tw00\n", "00ne\n"},
-        .is = {"one\n", NULL, "two\n", NULL},
-        .undone_was = {"one\n", NULL, "two\n", NULL},
-        .undone_is = {NULL, NULL, "two\n", NULL},
-    },
-    {
-        .name = "move with its group, refused",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
-        .change = {'f', WITH_GROUP},
-        .refused = true,
-        .was = {"one\n", NULL, "two\n", NULL},
-        .is = {NULL, "00ne\n", "tw00\n", NULL},
-        .undone_was = {NULL, NULL, "two\n", NULL},
-        .undone_is = {"one\n", NULL, "two\n", NULL},
-    },
-    {
-        .name = "undo of a move with its group, refused",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'f', WITH_GROUP}},
-        .change = {'g', UNDO},
-        .refused = true,
-        .was = {NULL, "00ne\n", "tw00\n", NULL},
-        .is = {"one\n", NULL, "two\n", NULL},
-        .undone_was = {"one\n", NULL, "two\n", NULL},
-        .undone_is = {NULL, NULL, "two\n", NULL},
-    },
-    {
-        .name = "move of a folder with its group, refused",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}},
-        .change = {'F', WITH_GROUP},
-        .refused = true,
-        .was = {"one\n", NULL, "two\n", NULL},
-        .is = {NULL, NULL, "tw00\n", "00ne\n"},
-        .undone_was = {NULL, NULL, "two\n", NULL},
-        .undone_is = {"one\n", NULL, "two\n", NULL},
-    },
-    {
-        .name = "undo of a move of a folder with its group, refused",
-        .before = {{'f', CREATE_ONE}, {'h', CREATE_TWO}, {'F', WITH_GROUP}},
-        .change = {'G', UNDO},
-        .refused = true,
-        .was = {NULL, NULL, "tw00\n", "00ne\n"},
-        .is = {"one\n", NULL, "two\n", NULL},
-        .undone_was = {"one\n", NULL, "two\n", NULL},
-        .undone_is = {NULL, NULL, "two\n", NULL},
-    },
-};
+/* ---- one change */
 
 /* f lies in folders that the change makes. */
 static void path_of(const struct harness *harness, int round, char which, char *ret)
@@ -428,6 +167,17 @@ static void path_of(const struct harness *harness, int round, char which, char *
         (void)snprintf(ret, PATH_SIZE, "%s/files/%d/%c/%c", harness->dir, round, folder,
                        which == 'i' ? 'f' : which);
     }
+}
+
+/* A recovered change has these names, too. */
+static struct answer call_as_ada(struct harness *harness, const char *tool, const char *args)
+{
+    struct call *call = call_new(harness->gateway);
+    (void)call_set_caller(call, ng_str_of("ada"), ng_str_of(NULL), NG_ROLE_ADMIN, NG_MODE_AGENT,
+                          true);
+    call->caller.request_id = ng_str_of("request-1");
+    call_set_run(call, ng_str_of("run-1"));
+    return harness_run(call, tool, args);
 }
 
 static struct answer run_group(struct harness *harness, int round, char on)
@@ -445,7 +195,7 @@ static struct answer run_group(struct harness *harness, int round, char on)
                    "{\"from\":\"%s\",\"to\":\"%s\",\"edits\":[\"%s\",\"%s\"],\"find\":\"o\","
                    "\"put\":\"00\"}",
                    from, to, f, h);
-    return harness_call(harness, "group_move", args);
+    return call_as_ada(harness, "group_move", args);
 }
 
 static struct answer run(struct harness *harness, int round, const struct command *command)
@@ -467,7 +217,7 @@ static struct answer run(struct harness *harness, int round, const struct comman
                        command->args, other, hole + 2);
     }
     (void)snprintf(args, sizeof(args), "{\"path\":\"%s\",%s}", path, members);
-    return harness_call(harness, "fileEditor", args);
+    return call_as_ada(harness, "fileEditor", args);
 }
 
 /* Its second name lies beside the folder of f. */
@@ -625,9 +375,60 @@ static void expect_no_intents(struct harness *harness)
     call_unref(call);
 }
 
+/* ---- versions */
+
+#define LIST_SIZE ((size_t)64 * 1024)
+
+/* Those of all files in a state, as the first round that ended in it has left them. */
+struct versions {
+    char *was, *is;
+};
+
+/* As text; free() it. Each file's newest version is as the file. */
+static char *list_versions(struct harness *harness, const struct scene *scene, int round,
+                           int steps)
+{
+    struct buf out;
+    char prefix[PATH_SIZE];
+    buf_init(&out, LIST_SIZE);
+    (void)snprintf(prefix, sizeof(prefix), "%s/files/%d/", harness->dir, round);
+    for (const char *which = "fghi"; *which != '\0'; which++) {
+        char path[PATH_SIZE];
+        path_of(harness, round, *which, path);
+        (void)buf_printf(&out, "%c:\n", *which);
+        versions_print(harness, path, prefix, &out);
+        if (!versions_end_with(harness, path)) {
+            fail_msg("%s, killed before step %d: %c is not as its newest version:\n%s",
+                     scene->name, steps, *which, buf_cstr(&out));
+        }
+    }
+    char *list = strdup(buf_cstr(&out));
+    assert_non_null(list);
+    buf_done(&out);
+    return list;
+}
+
+/* The versions are those of the state, whatever the step was. */
+static void check_versions(struct harness *harness, const struct scene *scene, int round,
+                           int steps, char **inout_first)
+{
+    char *list = list_versions(harness, scene, round, steps);
+    if (*inout_first == NULL) {
+        *inout_first = list;
+        return;
+    }
+    if (strcmp(*inout_first, list) != 0) {
+        fail_msg("%s, killed before step %d, has these versions:\n%s\nothers have:\n%s",
+                 scene->name, steps, list, *inout_first);
+    }
+    free(list);
+}
+
+/* ---- all steps */
+
 /* After the restart: one of the two states, whole, with the history that belongs to it. */
 static void check(struct harness *harness, const struct scene *scene, int round, int steps,
-                  bool told)
+                  bool told, struct versions *versions)
 {
     bool is = is_in(harness, round, &scene->is);
     bool was = is_in(harness, round, &scene->was);
@@ -640,6 +441,7 @@ static void check(struct harness *harness, const struct scene *scene, int round,
     }
     expect_no_temps(harness, round);
     expect_no_intents(harness);
+    check_versions(harness, scene, round, steps, is ? &versions->is : &versions->was);
     const struct state *state = is ? &scene->is : &scene->was;
     const struct state *undone = is ? &scene->undone_is : &scene->undone_was;
     struct command undo = {state->g != NULL ? 'g' : 'f', UNDO};
@@ -653,6 +455,7 @@ static void check(struct harness *harness, const struct scene *scene, int round,
                      steps, is ? "after" : "before", answer.message);
         }
         answer_free(&answer);
+        free(list_versions(harness, scene, round, steps));
     }
 }
 
@@ -660,6 +463,7 @@ static void test_every_step(void **state)
 {
     const struct scene *scene = *state;
     struct harness harness;
+    struct versions versions = {NULL, NULL};
     bool ended = false;
     int steps = 0;
     harness_open(&harness, sets);
@@ -670,12 +474,17 @@ static void test_every_step(void **state)
         ended = play(&harness, scene, steps, steps, &told);
         assert_true(!ended || told);
         open_gateway(&harness);
-        check(&harness, scene, steps, steps, told);
+        check(&harness, scene, steps, steps, told, &versions);
         close_gateway(&harness);
     }
     if (steps <= STEPS_MIN) {
         fail_msg("%s took only %d steps", scene->name, steps);
     }
+    if (versions.is == NULL || strstr(versions.is, "ada run-1 request-1") == NULL) {
+        fail_msg("%s: the versions are not by the caller:\n%s", scene->name, versions.is);
+    }
+    free(versions.was);
+    free(versions.is);
     open_gateway(&harness);
     harness_close(&harness);
 }

@@ -141,12 +141,11 @@ static const struct ng_plugin plugin = {
 
 /* ---- calls ---- */
 
-static void open_with(struct harness *harness, const char *const *sets)
+static void declare(struct harness *harness)
 {
     struct plugin *added = NULL;
     struct buf error;
     buf_init(&error, 4096);
-    harness_open(harness, sets);
     struct gateway *gateway = harness->gateway;
     assert_int_equal(registry_add(gateway->registry, &plugin, NULL, &added, &error), NG_OK);
     for (size_t i = 0; i < added->tool_count; i++) {
@@ -157,6 +156,12 @@ static void open_with(struct harness *harness, const char *const *sets)
     struct call *call = harness_new_call(harness);
     assert_int_equal(store_declare(gateway->store, call, &collections[0]), NG_OK);
     call_unref(call);
+}
+
+static void open_with(struct harness *harness, const char *const *sets)
+{
+    harness_open(harness, sets);
+    declare(harness);
 }
 
 struct wait {
@@ -275,6 +280,20 @@ static void test_background(void **state)
         strstr(text, "\"operation\":\"background\",\"outcome\":\"ok\",\"docs\":[{"));
     assert_non_null(strstr(text, "\"agent\":\"~"));
     assert_non_null(strstr(text, "\"revision\":1,\"seq\":1}]}"));
+    free(text);
+    /* One without an entry, as a kill may leave it. */
+    static const char *off[] = {"plugins=", "documents=sqlite", "audit=off", NULL};
+    const char **on = harness.sets;
+    harness.sets = off;
+    harness_reopen(&harness);
+    declare(&harness);
+    change_in_background(&harness, "two", put_change);
+    harness.sets = on;
+    harness_reopen(&harness); /* recovers it */
+    text = audit_text(&harness);
+    assert_int_equal(audit_count(text, "{\"v\":1"), 2);
+    assert_int_equal(audit_count(text, "\"operation\":\"created\",\"outcome\":\"recovered\""),
+                     1);
     free(text);
     harness_close(&harness);
 }
