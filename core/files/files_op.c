@@ -126,8 +126,9 @@ int files_op_start(struct file_op *op, int (*begin)(struct file_op *op),
     }
     op->step = op->begin = begin;
     op->locked = locked;
+    bool waits = op->waited != NULL;
     int rc = op_drive(op);
-    if (op->waited != NULL) {
+    if (waits) {
         op->waited->version = rc == NG_OK ? op->record.versions.saved.number : 0;
         return rc;
     }
@@ -317,8 +318,8 @@ static void op_committed(void *user, int rc)
     pool_resume(op->call->gateway->pool, &op->task);
 }
 
-/* Commits op->changes. NG_OK: on its way, and op_committed() tells the end; or, where the
- * thread waits, durable. */
+/* Commits op->changes. NG_OK: on its way, and another thread may own the op by now; or, where
+ * the thread waits, durable. */
 static int op_write(struct file_op *op, size_t count)
 {
     struct store *store = op->files->store;
@@ -405,8 +406,9 @@ int files_op_intent(struct file_op *op)
     files_op_enter(op, FILE_OP_INTENDED);
     op->record.stale = str_make(NULL, 0);
     size_t count = files_intent_changes(&op->record, op->changes);
+    bool waits = op->waited != NULL;
     rc = op_write(op, count);
-    if (rc == NG_OK && op->waited != NULL) {
+    if (rc == NG_OK && waits) {
         op->commit_rc = NG_OK;
         return op_after_intent(op);
     }
@@ -448,9 +450,10 @@ static int op_abandon(struct file_op *op, int rc)
     op->call->arena.failed = false; /* room for the dropping; `kept` has the failure */
     op->call->arena.oom = false;
     size_t count = files_intent_drop(&op->record, op->changes);
+    bool waits = op->waited != NULL;
     int write_rc = op_write(op, count);
     /* If this fails, the next change of the file or the next start drops it. */
-    return write_rc == NG_OK && op->waited == NULL ? FILES_WAITING : op_abandoned(op);
+    return write_rc == NG_OK && !waits ? FILES_WAITING : op_abandoned(op);
 }
 
 /* ---- completion */

@@ -410,7 +410,9 @@ int undo_file_plan(struct undo_plan *plan)
     if (file->back.len == 0 && same_content(&plan->next, &file->there)) {
         plan->result = NG_UNDO_UNCHANGED;
     }
-    content_lines(file->there.text, plan->next.text, &plan->lines_added, &plan->lines_removed);
+    content_lines(str_or(file->there.text, ng_str_of("")),
+                  str_or(plan->next.text, ng_str_of("")), &plan->lines_added,
+                  &plan->lines_removed);
     return file_remember(plan);
 }
 
