@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_history_contents.c - files: notebooks of cells and notes with front matter, files that were
- * moved, versions that other programs saved. The test moves the clock. */
+/* test_history_contents.c - files: notebooks of cells and notes with front matter, files that
+ * were moved, versions that other programs saved. The test moves the clock. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
