@@ -110,14 +110,14 @@ struct undo_group {
  * undo's call. */
 struct undo_moved {
     struct undo_moved *next;
-    struct ng_str from, to; /* where it is, where it would be */
-    struct ng_str text;     /* that it would have */
+    struct ng_str from, to; /* its path now, and then */
+    struct ng_str text;     /* its content then */
 };
 
 /* A planned file. Texts are memory of the plan's call. */
 struct undo_file {
-    struct ng_str path;               /* where it is now */
-    struct content there;             /* what is there */
+    struct ng_str path;               /* of the file now */
+    struct content there;             /* its content now */
     struct ng_str hash;               /* of that; {NULL, 0}: there is nothing */
     struct ng_str back;               /* it moves back to here; {NULL, 0}: it does not move */
     uint32_t mode;                    /* of a file that comes back; 0: not known */

@@ -368,7 +368,7 @@ static int file_remember(struct undo_plan *plan)
     return complete ? NG_OK : call_no_memory(plan->call);
 }
 
-/* What is there, and where. */
+/* The file now: its path and its content. */
 static int file_find(struct undo_plan *plan)
 {
     int rc = file_follow(plan);
