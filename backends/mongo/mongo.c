@@ -169,6 +169,7 @@ static const struct ng_documents mongo_documents = {
     .purge_events = purge_events,
     .purge_data = purge_data,
     .purge_sweep = purge_sweep,
+    .revision_at = read_revision_at,
 };
 
 NG_EXPORT_DOCUMENTS(mongo_documents);

@@ -244,7 +244,7 @@ static bool pin_some(void *user, const struct ng_key *key, uint64_t revision)
     return revision % 7 < 2;
 }
 
-/* Where revisions were thinned out, the next one is complete. */
+/* The row behind thinned-out revisions is complete. */
 static void test_thinned_splices(void **state)
 {
     enum { DAYS = 30, PER_DAY = 6 };

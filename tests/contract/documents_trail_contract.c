@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/str.h"
 #include "documents_parts.h"
@@ -15,6 +16,8 @@
 #define VALUES 3
 #define LOOKS 50000
 #define REVISIONS 60
+#define LONG_REVISIONS 6000
+#define POINTS 300
 
 /* In the order of names_of(). */
 static const char *const values[DIMENSIONS][VALUES] = {
@@ -285,6 +288,156 @@ static void test_revision_at(void **state)
     expect_clean(f);
 }
 
+/* ---- the same of a long history ---- */
+
+struct past {
+    uint64_t seq;
+    int64_t time_ms;
+    bool kept;
+};
+
+/* [0] is revision 1. */
+struct pasts {
+    struct past items[LONG_REVISIONS];
+    struct fixture to;
+    unsigned seed;
+};
+
+/* A third of it thinned, a third whole, a third with holes; many at one time, and pauses. */
+static void make_past(struct pasts *pasts)
+{
+    uint64_t seq = 0;
+    int64_t time_ms = 1700000000000;
+    for (size_t i = 0; i < LONG_REVISIONS; i++) {
+        bool holes = i > LONG_REVISIONS / 3 * 2;
+        unsigned one_of = holes ? 1 + (unsigned)i / 100 % 5 : 30;
+        bool whole = !holes && i > LONG_REVISIONS / 3;
+        seq += 1 + below(&pasts->seed, 3);
+        time_ms += below(&pasts->seed, 20) == 0 ? 1 + below(&pasts->seed, 9) : 0;
+        time_ms += below(&pasts->seed, 500) == 0 ? 86400000 : 0;
+        pasts->items[i] =
+            (struct past){seq, time_ms, whole || below(&pasts->seed, one_of) == 0};
+    }
+    pasts->items[0].kept = pasts->items[LONG_REVISIONS - 1].kept = true;
+}
+
+static const struct ng_key long_key = {{"things", 6}, {"team", 4}, {"long", 4}};
+
+static void import_revision(struct pasts *pasts, size_t at)
+{
+    const struct past *past = &pasts->items[at];
+    const struct ng_doc doc = {.size = sizeof(doc),
+                               .key = long_key,
+                               .revision = at + 1,
+                               .json = ng_str_of("{}"),
+                               .text = ng_str_of(at % 2 == 0 ? "even" : "odd"),
+                               .seq = past->seq,
+                               .created_seq = pasts->items[0].seq,
+                               .created_ms = pasts->items[0].time_ms,
+                               .updated_ms = past->time_ms,
+                               .author = ng_str_of("ada"),
+                               .action = ng_str_of("updated")};
+    const struct ng_record record = {.size = sizeof(record),
+                                     .kind = NG_RECORD_REVISION,
+                                     .doc = &doc,
+                                     .newest = at + 1 == LONG_REVISIONS};
+    assert_int_equal(
+        pasts->to.docs->import_record(pasts->to.db, fixture_call(&pasts->to), &record), NG_OK);
+}
+
+static void import_event(struct pasts *pasts, size_t at)
+{
+    const struct past *past = &pasts->items[at];
+    const struct ng_event event = {.size = sizeof(event),
+                                   .seq = past->seq,
+                                   .time_ms = past->time_ms,
+                                   .key = long_key,
+                                   .revision = at + 1,
+                                   .agent = ng_str_of("ada"),
+                                   .tool = ng_str_of("test_tool"),
+                                   .action = ng_str_of("updated")};
+    const struct ng_record record = {
+        .size = sizeof(record), .kind = NG_RECORD_EVENT, .event = &event};
+    assert_int_equal(
+        pasts->to.docs->import_record(pasts->to.db, fixture_call(&pasts->to), &record), NG_OK);
+}
+
+static void import_past(struct pasts *pasts)
+{
+    struct fixture *f = &pasts->to;
+    assert_int_equal(f->docs->import_begin(f->db, fixture_call(f)), NG_OK);
+    for (size_t i = 0; i < LONG_REVISIONS; i++) {
+        if (pasts->items[i].kept) {
+            import_revision(pasts, i);
+        }
+    }
+    for (size_t i = 0; i < LONG_REVISIONS; i++) {
+        import_event(pasts, i);
+    }
+    assert_int_equal(f->docs->import_end(f->db, fixture_call(f), true), NG_OK);
+}
+
+/* A point beside a random revision: by number, by time, or both. */
+static void expect_random(struct pasts *pasts, int64_t point)
+{
+    struct fixture *f = &pasts->to;
+    const struct past *beside = &pasts->items[below(&pasts->seed, LONG_REVISIONS)];
+    const struct past *other = &pasts->items[below(&pasts->seed, LONG_REVISIONS)];
+    uint64_t seq = point % 2 == 0 ? beside->seq + below(&pasts->seed, 3) - 1 : UINT64_MAX;
+    int64_t time_ms = point % 2 == 1 ? beside->time_ms + below(&pasts->seed, 3) - 1 : INT64_MAX;
+    time_ms = point % 8 == 0 ? other->time_ms : time_ms;
+    struct ng_kept found = {.size = sizeof(found)};
+    struct ng_kept want = {.size = sizeof(want)};
+    for (size_t i = 0; i < LONG_REVISIONS && want.after == 0; i++) {
+        const struct past *past = &pasts->items[i];
+        if (past->kept && (past->seq > seq || past->time_ms > time_ms)) {
+            want.after = i + 1;
+            want.after_seq = past->seq;
+            want.after_ms = past->time_ms;
+        } else if (past->kept) {
+            want.before = i + 1;
+            want.before_seq = past->seq;
+            want.before_ms = past->time_ms;
+        }
+    }
+    assert_int_equal(
+        f->docs->revision_at(f->db, fixture_call(f), &long_key, seq, time_ms, &found), NG_OK);
+    if (memcmp(&found, &want, sizeof(want)) != 0) {
+        fail_msg("up to %llu and %lld: %llu and %llu, not %llu and %llu",
+                 (unsigned long long)seq, (long long)time_ms, (unsigned long long)found.before,
+                 (unsigned long long)found.after, (unsigned long long)want.before,
+                 (unsigned long long)want.after);
+    }
+}
+
+static int64_t number_of(const char *variable, int64_t fallback)
+{
+    const char *wanted = getenv(variable);
+    return wanted != NULL ? strtoll(wanted, NULL, 10) : fallback;
+}
+
+static void test_revision_at_long(void **state)
+{
+    struct fixture *f = *state;
+    struct pasts *pasts = calloc(1, sizeof(*pasts));
+    assert_non_null(pasts);
+    if (f->docs->revision_at == NULL || f->docs->import_begin == NULL) {
+        free(pasts);
+        return; /* optional */
+    }
+    pasts->seed = (unsigned)number_of("NOTEGATE_TEST_SEED", 1);
+    make_past(pasts);
+    documents_second(&pasts->to);
+    import_past(pasts);
+    int64_t points = number_of("NOTEGATE_TEST_POINTS", documents_slow(f) ? POINTS / 3 : POINTS);
+    for (int64_t i = 0; i < points; i++) {
+        expect_random(pasts, i);
+    }
+    expect_clean(&pasts->to);
+    fixture_close(&pasts->to);
+    free(pasts);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, documents_setup, documents_teardown)
 
 int documents_trail_contract(void)
@@ -292,6 +445,7 @@ int documents_trail_contract(void)
     const struct CMUnitTest tests[] = {
         TEST(test_trail),
         TEST(test_revision_at),
+        TEST(test_revision_at_long),
     };
     return cmocka_run_group_tests_name("documents, changes newest first", tests, NULL, NULL);
 }

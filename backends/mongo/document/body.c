@@ -290,8 +290,9 @@ bson_t *version_bson(const char *collection, struct ng_str document, struct ng_s
 
 /* ---- rows ---- */
 
-static uint64_t known_seq(uint64_t seq)
+uint64_t body_seq(const bson_t *doc)
 {
+    uint64_t seq = member_u64(doc, "notegate.seq");
     if (seq >= SEQ_PENDING) {
         return 0;
     }
@@ -322,7 +323,7 @@ int body_row(const struct db_collection *collection, const bson_t *doc, bool wit
         }
     }
     ret->text_size = member_u64(doc, "notegate.text_size");
-    ret->seq = known_seq(member_u64(doc, "notegate.seq"));
+    ret->seq = body_seq(doc);
     ret->created_seq = member_u64(doc, "notegate.created_seq");
     ret->created_ms = member_i64(doc, "notegate.created");
     ret->updated_ms = member_i64(doc, "notegate.updated");

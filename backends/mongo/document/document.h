@@ -107,6 +107,8 @@ bson_t *version_bson(const char *collection, struct ng_str document, struct ng_s
 /* origin.c: of an outbox entry, a version or an event. origin_of() points into it. */
 void origin_append(bson_t *to, const struct ng_origin *origin);
 struct ng_origin origin_of(const bson_t *from);
+/* The number of its newest change; 0: it has none yet. */
+uint64_t body_seq(const bson_t *doc);
 /* A row for a stored document. Points into the document and into json. */
 int body_row(const struct db_collection *collection, const bson_t *doc, bool with_text,
              struct bytes *json, struct ng_doc *ret);

@@ -54,6 +54,11 @@ void event_row(const bson_t *from, struct ng_event *ret);
 int read_changes(void *self, struct ng_call *call, uint64_t since, uint32_t limit,
                  ng_event_fn *event, void *user);
 
+/* ---- revision_at.c ---- */
+
+int read_revision_at(void *self, struct ng_call *call, const struct ng_key *key, uint64_t seq,
+                     int64_t time_ms, struct ng_kept *ret);
+
 /* ---- query.c, terms.c ---- */
 
 int terms_check(struct ng_call *call, const struct db_collection *collection,

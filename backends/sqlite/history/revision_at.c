@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * revision_at.c - the kept revisions of a document around a point. Numbers and times of its
- * changes grow with the revisions: a search over the index of revisions finds the newest change
- * before the point, kept or not; the nearest kept ones are beside it.
+ * changes grow with the revisions: a search over the revisions finds the newest change before
+ * the point, kept or not; the nearest kept ones are beside it. By number here, by time in
+ * log_times.c.
  */
 #include "revision_at.h"
 
@@ -14,8 +15,7 @@ bool log_is_after(const struct log_point *point, uint64_t seq, int64_t time_ms)
     return seq > point->seq || time_ms > point->time_ms;
 }
 
-/* The columns of LOG_NEWEST. */
-static struct log_row log_row_of(sqlite3_stmt *stmt)
+struct log_row log_row_of(sqlite3_stmt *stmt)
 {
     return (struct log_row){
         .revision = column_u64(stmt, 0),
@@ -25,13 +25,7 @@ static struct log_row log_row_of(sqlite3_stmt *stmt)
     };
 }
 
-/* The index has all but the time. */
-#define LOG_NEWEST(time)                                                                       \
-    "SELECT revision,seq,kind," time                                                           \
-    " FROM log WHERE doc=?1 AND revision>?2 AND revision<=?3 "                                 \
-    "ORDER BY revision DESC LIMIT 1"
-
-static int log_prepare(struct conn *conn, const char *text, int64_t doc, sqlite3_stmt **ret)
+int log_prepare(struct conn *conn, const char *text, int64_t doc, sqlite3_stmt **ret)
 {
     struct sql sql = {0};
     sql_add(&sql, text);
@@ -43,8 +37,7 @@ static int log_prepare(struct conn *conn, const char *text, int64_t doc, sqlite3
     return rc;
 }
 
-/* Runs a statement over the revisions above `floor` up to `top`. */
-static int log_step(sqlite3_stmt *stmt, uint64_t floor, uint64_t top, struct log_row *ret)
+int log_step(sqlite3_stmt *stmt, uint64_t floor, uint64_t top, struct log_row *ret)
 {
     (void)bind_u64(stmt, 2, floor);
     (void)bind_u64(stmt, 3, top);
@@ -54,27 +47,26 @@ static int log_step(sqlite3_stmt *stmt, uint64_t floor, uint64_t top, struct log
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* ---- by number ---- */
+
 /* Of so many steps of a search one goes to the middle. */
 #define SEARCH_MIDDLE 4
 
 enum search_side { SEARCH_NONE, SEARCH_LOW, SEARCH_HIGH };
 
-/* A search: `low` is before the point (revision 0: before all rows), `high` is not, and no row
- * between `low` and `floor` is there. */
+/* A search: `low` is up to the number (revision 0: all rows are above it), `high` is not, and
+ * no row between `low` and `floor` is there. */
 struct search {
-    const struct log_point *point;
+    uint64_t seq;
     struct log_row low, high;
     uint64_t floor;
-    double under, over; /* distances of low and high from the point */
+    double under, over; /* distances of low and high from the number */
     enum search_side side;
 };
 
 static double search_gap(const struct search *search, const struct log_row *row)
 {
-    if (search->point->time_ms != INT64_MAX) {
-        return (double)row->time_ms - (double)search->point->time_ms - 0.5;
-    }
-    return (double)row->seq - (double)search->point->seq - 0.5;
+    return (double)row->seq - (double)search->seq - 0.5;
 }
 
 /* The next revision to look at: by the distances (regula falsi, Illinois method), at times the
@@ -98,7 +90,7 @@ static int search_step(struct search *search, sqlite3_stmt *stmt, uint64_t revis
     if (rc != SQLITE_OK) {
         return rc;
     }
-    if (row.revision != 0 && log_is_after(search->point, row.seq, row.time_ms)) {
+    if (row.revision != 0 && row.seq > search->seq) {
         search->high = row;
         search->over = search_gap(search, &row);
         search->under /= search->side == SEARCH_HIGH ? 2 : 1;
@@ -115,15 +107,14 @@ static int search_step(struct search *search, sqlite3_stmt *stmt, uint64_t revis
     return SQLITE_OK;
 }
 
-int log_find(struct conn *conn, int64_t doc, const struct log_row *top,
-             const struct log_point *point, struct log_row *ret)
+int log_find_number(struct conn *conn, int64_t doc, const struct log_row *top, uint64_t seq,
+                    struct log_rows *ret)
 {
-    struct search search = {.point = point, .high = *top};
-    const char *text = point->time_ms == INT64_MAX ? LOG_NEWEST("-9223372036854775808")
-                                                   : LOG_NEWEST("time_ms");
+    struct search search = {.seq = seq, .high = *top};
     sqlite3_stmt *stmt = NULL;
     uint64_t next = 1; /* at first the first one */
-    int rc = log_prepare(conn, text, doc, &stmt);
+    /* The index has all of it. */
+    int rc = log_prepare(conn, LOG_ROWS("0,0", LOG_NEWEST), doc, &stmt);
     search.over = search_gap(&search, top);
     for (unsigned steps = 1; rc == SQLITE_OK && search.high.revision - search.floor > 1;
          steps++) {
@@ -131,9 +122,11 @@ int log_find(struct conn *conn, int64_t doc, const struct log_row *top,
         next = search_next(&search, steps);
     }
     (void)sql_release(conn, stmt);
-    *ret = search.low;
+    *ret = (struct log_rows){search.low, search.high};
     return rc;
 }
+
+/* ---- the kept revisions around a point ---- */
 
 /* The present row of a document. */
 struct present {
@@ -173,8 +166,7 @@ static int present_find(struct conn *conn, struct ng_call *call, const struct ng
 }
 
 #define LOG_KEPT(order)                                                                        \
-    "SELECT revision,seq,kind,time_ms FROM log WHERE doc=?1 AND revision>?2 AND revision<=?3 " \
-    "AND kind>0 ORDER BY revision " order " LIMIT 1"
+    LOG_ROWS("kind,time_ms", "AND kind>0 ORDER BY revision " order " LIMIT 1")
 
 static int kept_step(struct conn *conn, const char *text, int64_t doc, uint64_t floor,
                      uint64_t top, struct log_row *ret)
@@ -188,27 +180,59 @@ static int kept_step(struct conn *conn, const char *text, int64_t doc, uint64_t 
     return rc;
 }
 
+/* Of the rows between these two, and they themselves, the two next to the point; what is kept
+ * of them. */
+static int rows_read(struct conn *conn, int64_t doc, const struct log_row *top,
+                     const struct log_point *point, struct log_rows *inout)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint64_t floor = inout->before.revision - (inout->before.revision != 0);
+    uint64_t last = u64_min(inout->after.revision, top->revision - 1);
+    int step = log_prepare(conn, LOG_ROWS("kind,time_ms", "ORDER BY revision"), doc, &stmt);
+    *inout = (struct log_rows){.after = *top};
+    if (step == SQLITE_OK) {
+        (void)bind_u64(stmt, 2, floor);
+        (void)bind_u64(stmt, 3, last);
+        step = sqlite3_step(stmt);
+    }
+    for (; step == SQLITE_ROW; step = sqlite3_step(stmt)) {
+        struct log_row row = log_row_of(stmt);
+        if (log_is_after(point, row.seq, row.time_ms)) {
+            inout->after = row;
+            break;
+        }
+        inout->before = row;
+    }
+    (void)sql_release(conn, stmt);
+    return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
+}
+
 /* The newest revision is always kept, also if the log lacks it. */
 static int kept_around(struct conn *conn, const struct present *present,
                        const struct log_point *point, struct ng_kept *ret)
 {
     const struct log_row *newest = &present->row;
-    struct log_row before;
-    struct log_row after = {0};
     if (!log_is_after(point, newest->seq, newest->time_ms)) {
         ret->before = newest->revision;
         ret->before_seq = newest->seq;
         ret->before_ms = newest->time_ms;
         return SQLITE_OK;
     }
-    int rc = log_find(conn, present->doc, newest, point, &before);
-    uint64_t found = before.revision;
+    struct log_rows rows = {0};
+    int rc = point->time_ms == INT64_MAX
+                 ? log_find_number(conn, present->doc, newest, point->seq, &rows)
+                 : log_find_time(conn, present->doc, newest, point, &rows);
     if (rc == SQLITE_OK) {
-        rc = kept_step(conn, LOG_KEPT("DESC"), present->doc, 0, found, &before);
+        rc = rows_read(conn, present->doc, newest, point, &rows);
     }
-    if (rc == SQLITE_OK) {
-        rc =
-            kept_step(conn, LOG_KEPT("ASC"), present->doc, found, newest->revision - 1, &after);
+    struct log_row before = rows.before;
+    struct log_row after = rows.after;
+    uint64_t last = after.revision - 1; /* before the point */
+    if (rc == SQLITE_OK && !before.kept) {
+        rc = kept_step(conn, LOG_KEPT("DESC"), present->doc, 0, last, &before);
+    }
+    if (rc == SQLITE_OK && !after.kept) {
+        rc = kept_step(conn, LOG_KEPT("ASC"), present->doc, last, newest->revision - 1, &after);
     }
     if (after.revision == 0) {
         after = *newest;

@@ -49,15 +49,14 @@ static int doc_next(struct docs *docs, struct trail_doc *doc)
 /* To its newest change with a number up to this one. */
 static int doc_seek(struct docs *docs, struct trail_doc *doc, uint64_t seq)
 {
-    const struct log_point point = {seq, INT64_MAX};
     const struct log_row top = {.revision = doc->revision, .seq = doc->seq};
-    struct log_row row = {0};
+    struct log_rows rows = {0};
     if (doc->seq <= seq) {
         return SQLITE_OK;
     }
-    int rc = log_find(docs->walk->select.conn, doc->doc, &top, &point, &row);
-    doc->revision = row.revision;
-    doc->seq = row.seq;
+    int rc = log_find_number(docs->walk->select.conn, doc->doc, &top, seq, &rows);
+    doc->revision = rows.before.revision;
+    doc->seq = rows.before.seq;
     docs->walk->select.looks += LOOK_SEARCH;
     return rc;
 }

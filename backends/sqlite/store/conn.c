@@ -112,6 +112,7 @@ void conn_close(struct conn *conn)
         (void)sqlite3_finalize(conn->kept[i].stmt);
     }
     (void)sqlite3_close_v2(conn->sql);
+    free(conn->probes);
     free(conn);
 }
 

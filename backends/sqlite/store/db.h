@@ -217,6 +217,7 @@ struct conn {
     sqlite3_stmt *stmts[STMT_COUNT];
     struct kept_stmt kept[KEPT_STATEMENTS];
     uint64_t kept_uses;
+    struct probe *probes; /* reader: see log_times.c */
     int system_errno;     /* of the last statement that failed */
     struct ng_call *call; /* reader: the call whose deadline holds */
     struct marks *marks;  /* writer, while it indexes a document */

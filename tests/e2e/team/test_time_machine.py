@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The history of all documents: the log, documents as of a point, diffs and blame, of one gateway on sqlite and of two that
-share MongoDB."""
+"""The history of all documents: the log, documents as of a point, diffs and blame, of one gateway on sqlite or in memory and of two
+that share MongoDB."""
 
 import contextlib
+import datetime
 import itertools
+import os
 import random
 
 import pytest
@@ -15,15 +17,18 @@ SEED = random.randrange(2**32)
 SPACES = itertools.count(1)
 LINES = itertools.count(1)  # each line that is written is another one
 CHANGES = 80
+READS = int(os.environ.get("NOTEGATE_TEST_READS", "200"))  # at random points; the long form has 100,000
 PLUGINS = "notebook,agent_notebook,history"
 AGENTS = ("ada", "bob", "eve")
 
 
-@pytest.fixture(scope="module", params=["sqlite", "mongo"])
+@pytest.fixture(scope="module", params=["sqlite", "memory", "mongo"])
 def gateways(request, tmp_path_factory):
     """One gateway with a store of its own, or two with one database."""
     with contextlib.ExitStack() as stack:
         sets, count = [f"plugins={PLUGINS}"], 1
+        if request.param == "memory":
+            sets.append("documents=memory")
         if request.param == "mongo":
             sets += ["documents=mongo", f"mongo.uri={Servers(stack).mongo().uri}", "mongo.database=notegate_time",
                      "mongo.timeout=30s"]
@@ -179,6 +184,52 @@ def test_every_point_gives_what_was_there(team, written):
     first = min(change["seq"] for change in every.values())
     missing = team.fails(404, "history_read", id="book 0", at=f"#{first - 1}")
     assert missing["code"] == "NOT_FOUND" and missing["details"]["from"] == every["book 0", 1]["time"]
+
+
+def milliseconds(text):
+    return round(datetime.datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def random_point(chance, changes):
+    """A point beside one of the changes, and the changes of the document that are not after it."""
+    beside, kind = chance.choice(changes), chance.choice(("revision", "seq", "time"))
+    if kind == "revision":
+        number = beside["revision"]
+        return str(number), [one for one in changes if one["revision"] <= number]
+    if kind == "seq":
+        number = max(0, beside["seq"] + chance.randrange(-2, 3))
+        return f"#{number}", [one for one in changes if one["seq"] <= number]
+    moment = milliseconds(beside["time"]) + chance.randrange(-2, 3)
+    text = datetime.datetime.fromtimestamp(moment / 1000, datetime.timezone.utc).isoformat(timespec="milliseconds")
+    return text, [one for one in changes if milliseconds(one["time"]) <= moment]
+
+
+def test_random_reads_give_what_was_there(team):
+    """Notebooks that are written, deleted and written again, at random points. Nothing is old enough to be thinned."""
+    chance = random.Random(SEED)
+    print(f"seed {SEED}, NOTEGATE_TEST_READS={READS}")
+    texts, changes = {}, {}
+    for _ in range(CHANGES):
+        name = f"book {chance.randrange(3)}"
+        there = texts.get(name, [None])[-1] is not None
+        text = None if there and chance.randrange(5) == 0 else f"line {next(LINES)}\n" * chance.randrange(1, 40)
+        arguments = {"mode": "delete"} if text is None else {"mode": "create", "newStr": text}
+        team.write("ada", "", "notebook", name=name, **arguments)
+        texts.setdefault(name, []).append(text)
+    for name in texts:
+        changes[name] = sorted(team.log(id=name, limit=200), key=lambda one: one["revision"])
+        assert [one["revision"] for one in changes[name]] == list(range(1, len(texts[name]) + 1))
+    for _ in range(READS):
+        name = chance.choice(list(texts))
+        point, past = random_point(chance, changes[name])
+        answer = team.answer("history_read", {"id": name, "at": point})
+        wanted = texts[name][len(past) - 1] if past else None
+        found = answer.json()
+        if wanted is None:
+            assert answer.status_code == 404 and found["code"] == "NOT_FOUND", (name, point, found)
+        else:
+            assert answer.status_code == 200, (name, point, found)
+            assert (found["result"]["content"], found["result"]["revision"]) == (wanted, len(past)), (name, point, past)
 
 
 def test_documents_of_a_point(team, written):

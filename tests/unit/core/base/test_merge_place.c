@@ -86,7 +86,7 @@ static void test_random_places(void **state)
             checked++;
         }
     }
-    /* Where other lines move past it, the comparison may take those for the same. */
+    /* The comparison may match other lines if they move past this one. */
     assert_true(checked > ROUNDS / 4 && found > checked - checked / 20);
 }
 

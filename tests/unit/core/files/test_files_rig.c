@@ -394,7 +394,7 @@ static void print_gone(struct versions *versions, const struct ng_doc *row)
     print_way(versions, data, "to");
 }
 
-/* That of a found content has the time of the file. */
+/* The version of a found content has the time of the file. */
 static void check_time(struct versions *versions, const struct ng_doc *row)
 {
     const struct ng_value *data = NULL;

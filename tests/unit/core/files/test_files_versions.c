@@ -170,7 +170,7 @@ static void test_saves_of_other_programs(void **state)
                  "6 updated local \"x\\ntop\\nanother\\n\" +1-0\n");
 }
 
-/* What a refused change finds is not kept. */
+/* A refused change adds no version of what it found. */
 static void test_changes_that_fail(void **state)
 {
     struct harness *harness = *state;
@@ -396,7 +396,7 @@ static size_t count_versions(struct harness *harness, const char *name)
     return count;
 }
 
-/* What remains to be done of a change is done by the next one, or at the next start. */
+/* The next change, or the next start, recovers the rest of a change. */
 static void recover_rest(struct harness *harness)
 {
     struct call *call = harness_new_call(harness);

@@ -266,7 +266,7 @@ static void change_in_background(struct harness *harness, const char *id, ng_cha
     pthread_mutex_unlock(&wait.lock);
 }
 
-/* What a plugin changes outside of calls; a change that changes nothing has no entry. */
+/* A plugin changes documents outside of calls; a change that changes nothing has no entry. */
 static void test_background(void **state)
 {
     struct harness harness;
