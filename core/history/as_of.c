@@ -9,11 +9,15 @@
 #include "core/base/str.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
+#include "core/json/json.h"
 #include "core/store/store.h"
+#include "notegate/files.h"
 #include "trail.h"
 
 /* Revisions that are read one after the other: most points are recent. */
 #define AS_OF_NEWEST 32
+/* Memory of the data of a version's event. */
+#define FOUND_DATA_MAX ((size_t)64 * 1024)
 
 enum kept_end { KEPT_NEWEST, KEPT_OLDEST };
 
@@ -183,6 +187,51 @@ static int find_point(const struct as_of *find, const struct ng_doc *newest,
     return rc;
 }
 
+/* ---- versions of files that were found ---- */
+
+/* The next version, if its content was found: the time of the file. */
+struct found {
+    bool is_found;
+    int64_t modified_ms;
+};
+
+static int take_found(void *user, const struct ng_doc *row)
+{
+    struct found *found = user;
+    const struct ng_value *data = NULL;
+    struct arena arena;
+    if (!str_is(row->action, NG_FILE_FOUND)) {
+        return 1;
+    }
+    arena_init(&arena, FOUND_DATA_MAX);
+    found->is_found =
+        json_parse(&arena, row->event_data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK &&
+        json_integer(json_get(data, "modified"), &found->modified_ms) == NG_OK;
+    arena_done(&arena);
+    return 1;
+}
+
+/* Another program had saved a version before a tool found it: it was there from the time of the
+ * file on, and not from the time of its revision. */
+static int find_found(const struct as_of *find, uint64_t newest, struct ng_as_of *ret)
+{
+    int rc = NG_OK;
+    bool more = find->point->kind == POINT_TIME;
+    while (rc == NG_OK && more && ret->revision < newest) {
+        uint64_t next = ret->revision + 1;
+        struct found found = {.modified_ms = 0};
+        const struct ng_range range = {
+            .size = sizeof(range), .from = next, .to = next, .limit = 1};
+        rc = store_history(find->call->gateway->store, find->call, find->key, &range,
+                           take_found, &found);
+        more = rc == NG_OK && found.is_found && found.modified_ms <= find->point->time_ms;
+        if (more) {
+            *ret = (struct ng_as_of){.size = ret->size, .revision = next, .kept = more};
+        }
+    }
+    return rc;
+}
+
 /* A revision that the caller names. */
 static int find_number(const struct as_of *find, uint64_t newest, const char *name,
                        struct ng_as_of *ret)
@@ -231,5 +280,9 @@ int as_of_find(struct call *call, const struct ng_key *key, const char *name,
     if (point->kind == POINT_REVISION) {
         return find_number(&find, newest->revision, name, ret);
     }
-    return find_point(&find, newest, ret);
+    rc = find_point(&find, newest, ret);
+    if (rc == NG_OK && str_is(key->collection, NG_FILE_VERSIONS)) {
+        rc = find_found(&find, newest->revision, ret);
+    }
+    return rc;
 }

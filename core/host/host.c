@@ -123,4 +123,5 @@ const struct ng_host call_host = {
     .undo_changes = host_undo_changes,
     .unfinished = host_unfinished,
     .use_file = host_use_file,
+    .file_view = host_file_view,
 };

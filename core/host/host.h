@@ -150,6 +150,8 @@ int host_undo_changes(struct ng_call *pub, const struct ng_undo_work *work,
 int host_unfinished(struct ng_call *pub, ng_unfinished_fn *undo, void *user);
 int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_key,
                   struct ng_str *ret_collection);
+int host_file_view(struct ng_call *pub, struct ng_str path, struct ng_str content,
+                   ng_chunk_fn *text, void *user);
 int host_runs(struct ng_call *pub, const struct ng_trail *trail, ng_run_fn *run, void *user);
 
 /* ---- host_undo.c ---- */

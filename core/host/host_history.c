@@ -8,6 +8,7 @@
 #include "core/dispatch/dispatch.h"
 #include "core/dispatch/dispatch_space.h"
 #include "core/files/files.h"
+#include "core/history/content_kind.h"
 #include "core/history/trail.h"
 #include "core/json/json.h"
 #include "core/module/abi_size.h"
@@ -246,4 +247,45 @@ int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_ke
             str_make(words.data, blank != NULL ? (size_t)(blank - words.data) : words.len);
     }
     return rc;
+}
+
+/* A call of its own has the memory of the view, which may be one of many. */
+static int host_view(struct call *call, const struct content_kind *kind, struct ng_str content,
+                     ng_chunk_fn *text, void *user)
+{
+    struct ng_str view = STR_NONE;
+    struct call *own = dispatch_child(call);
+    if (own == NULL) {
+        return call_no_memory(call);
+    }
+    own->may_block = true;
+    int rc = content_kind_view(kind, own, content, &view);
+    if (rc == NG_OK) {
+        (void)text(user, view);
+    } else if (rc == NG_EINVAL) {
+        (void)text(user, content);
+        rc = NG_OK;
+    } else if (rc == NG_ETOOLARGE) {
+        rc = call_fail(call, rc, "contents of %zu bytes are not compared", content.len);
+    } else {
+        struct ng_str message = own->staged.message;
+        rc = call_fail(call, rc, "%.*s", (int)message.len, text_or(message.data, ""));
+    }
+    call_unref(own);
+    return rc;
+}
+
+int host_file_view(struct ng_call *pub, struct ng_str path, struct ng_str content,
+                   ng_chunk_fn *text, void *user)
+{
+    struct call *call = call_of(pub);
+    struct content_kind kind;
+    if (!call->may_block) {
+        return NG_EWOULDBLOCK;
+    }
+    if (!content_kind_find(call, path, &kind) || kind.desc->view == NULL) {
+        (void)text(user, content);
+        return NG_OK;
+    }
+    return host_view(call, &kind, content, text, user);
 }

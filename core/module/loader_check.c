@@ -45,6 +45,10 @@ static const struct loader_member loader_prompt_members[] = {
     MEMBER(ng_prompt, get),
 };
 
+static const struct loader_member loader_content_members[] = {
+    MEMBER(ng_content_kind, ending),
+};
+
 static const struct loader_member loader_documents_members[] = {
     MEMBER(ng_documents, name),    MEMBER(ng_documents, version), MEMBER(ng_documents, open),
     MEMBER(ng_documents, close),   MEMBER(ng_documents, declare), MEMBER(ng_documents, commit),
@@ -77,6 +81,8 @@ static const struct loader_array loader_plugin_arrays[] = {
     ARRAY(ng_plugin, "kind of resource", resources, resource_count, ng_resources,
           loader_resource_members),
     ARRAY(ng_plugin, "prompt", prompts, prompt_count, ng_prompt, loader_prompt_members),
+    ARRAY(ng_plugin, "kind of contents", contents, content_count, ng_content_kind,
+          loader_content_members),
 };
 
 static const struct loader_array loader_documents_arrays[] = {

@@ -196,6 +196,19 @@ static int lint_prompt(const struct ng_prompt *prompt, struct buf *error)
     return rc;
 }
 
+static int lint_content(const struct ng_content_kind *content, struct buf *error)
+{
+    if (content->ending[0] == '.' && content->ending[1] != '\0') {
+        return NG_OK;
+    }
+    (void)buf_printf(
+        error,
+        "has a kind of contents whose `ending` is \"%s\": it must begin with a dot, "
+        "as \".ipynb\" does",
+        content->ending);
+    return NG_EINVAL;
+}
+
 /* ---- whole modules ---- */
 
 static int lint_plugin(const struct ng_plugin *plugin, struct buf *error)
@@ -222,6 +235,9 @@ static int lint_plugin(const struct ng_plugin *plugin, struct buf *error)
     }
     for (size_t i = 0; i < plugin->prompt_count && rc == NG_OK; i++) {
         rc = lint_prompt(&plugin->prompts[i], error);
+    }
+    for (size_t i = 0; i < plugin->content_count && rc == NG_OK; i++) {
+        rc = lint_content(&plugin->contents[i], error);
     }
     return rc;
 }

@@ -188,6 +188,9 @@ int undo_file_plan(struct undo_plan *plan);
 /* Changes the file, and waits for it. note: for its event. plan->moved: it was changed since.
  */
 int undo_file_commit(struct undo_plan *plan, struct ng_str note);
+/* undo_file_merge.c: takes the group out of plan->next by a merge; the three contents differ.
+ */
+int undo_file_merge(struct undo_plan *plan, const struct undo_group *group);
 
 /* undo_record.c. Reads the record of an undo that goes on into `what` and the like, and takes
  * it over. NG_ENOTFOUND: there is none; NG_EFORBIDDEN: it is of another agent; NG_ECONFLICT: it

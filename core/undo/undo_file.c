@@ -2,7 +2,6 @@
 /* undo_file.c - the files of an undo: their versions are merged as revisions of documents are,
  * with the file as it is now, and the result is saved as by a tool. A moved file is followed.
  */
-#include "core/base/merge/merge_text.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
@@ -291,35 +290,6 @@ static int file_read(struct undo_plan *plan)
 
 /* ---- the plan ---- */
 
-/* Notebooks of cells are not merged: the result has to be one, too. */
-static bool is_merged(struct ng_str path)
-{
-    return !str_ends(path, ".ipynb");
-}
-
-static int file_merge(struct undo_plan *plan, const struct undo_group *group)
-{
-    struct merge_result merged = {0};
-    struct ng_str base = group->base.text;
-    struct ng_str before = group->before.text;
-    int rc = NG_OK;
-    if (is_merged(plan->file->path)) {
-        rc = merge_text(base, plan->next.text, before, &merged);
-    } else if (!merge_result_is_simple(&merged, base, plan->next.text, before)) {
-        merge_conflict_set(&merged.conflict, MERGE_NOT_TEXT);
-    }
-    if (rc == NG_OK && merged.conflict.reason != MERGE_CLEAN) {
-        rc = undo_plan_conflict(plan, &merged.conflict);
-    } else if (rc == NG_OK) {
-        struct ng_str text = arena_copy(&plan->call->arena, buf_str(&merged.text));
-        bool complete = merged.text.rc == NG_OK && (text.data != NULL || merged.text.len == 0);
-        plan->next.text = str_or(text, ng_str_of(""));
-        rc = complete ? NG_OK : NG_EINTERNAL;
-    }
-    merge_result_done(&merged);
-    return rc == NG_OK ? NG_OK : call_no_memory(plan->call);
-}
-
 static bool same_content(const struct content *a, const struct content *b)
 {
     return a->exists == b->exists && (!a->exists || str_equal(a->text, b->text));
@@ -343,7 +313,7 @@ static int file_take_out(struct undo_plan *plan, const struct undo_group *group)
     } else if (!plan->next.exists) {
         undo_plan_refuse(plan, "gone");
     } else {
-        return file_merge(plan, group);
+        return undo_file_merge(plan, group);
     }
     return NG_OK;
 }

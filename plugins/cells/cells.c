@@ -2,6 +2,7 @@
 /* cells - Jupyter notebooks: reads, changes and runs cells of real .ipynb files in real
  * kernels. The declaration of the plugin; the tools are in tools/. */
 #include "cells_resources.h"
+#include "content/notebook_content.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "tools/cells_lease.h"
@@ -435,6 +436,15 @@ static const struct ng_prompt cells_prompts[] = {
      .space = NG_SPACE_SHARED},
 };
 
+/* For the history of files. */
+static const struct ng_content_kind cells_contents[] = {
+    {
+        .ending = ".ipynb",
+        .view = notebook_content_view,
+        .merge = notebook_content_merge,
+    },
+};
+
 static const struct ng_plugin cells_plugin = {
     .name = "cells",
     .version = "1.0.0",
@@ -454,6 +464,8 @@ static const struct ng_plugin cells_plugin = {
     .prompts = cells_prompts,
     .prompt_count = NG_COUNT(cells_prompts),
     .uses = "files",
+    .contents = cells_contents,
+    .content_count = NG_COUNT(cells_contents),
 };
 
 NG_EXPORT_PLUGIN(cells_plugin);

@@ -79,6 +79,10 @@ void history_put_change(struct ng_writer *writer, const struct history_change *c
 
 /* ---- history_file.c: files ---- */
 
+/* Numbers around that of a version among which that of its event is: both come with one
+ * transaction. */
+#define HISTORY_EVENT_NEAR 1000
+
 /* The file that the argument `path` names. */
 int history_file_target(struct ng_call *call, struct history_target *ret);
 /* Of a change of a file: the document of its versions, and the version that it made. False: of
@@ -95,6 +99,40 @@ int history_file_change(struct ng_call *call, const struct history_target *targe
                         uint64_t version, struct ng_str data, struct history_change *change);
 /* A path in a filter: its real path. A final "*" means a beginning, as of an id. */
 int history_file_filter(struct ng_call *call, struct ng_str path, struct ng_trail *ret);
+/* A content of the document as it is compared: of a file by the view of its kind, in call
+ * memory; else it itself. NG_ETOOLARGE. */
+int history_view(struct ng_call *call, const struct history_target *target,
+                 struct ng_str content, struct ng_str *ret);
+
+/* ---- history_paths.c: files that were moved or copied ---- */
+
+/* Moves that are followed. */
+#define HISTORY_MOVES_MAX 16
+
+/* The version that a moved or copied file came from. `body`: the JSON of the version that came
+ * with the move. *ret_version 0: it did not, the version is not known, or the caller may not
+ * see the file at its old path. */
+int history_came_from(struct ng_call *call, const struct history_target *target,
+                      const struct ng_value *body, struct history_target *ret,
+                      uint64_t *ret_version);
+
+/* The versions of a file at one path. */
+struct history_path {
+    struct history_target target;
+    uint64_t first, last;
+    uint64_t first_seq; /* the number of the change that brought it here; 0: none did */
+};
+
+/* The newest path first. */
+struct history_paths {
+    struct history_path items[HISTORY_MOVES_MAX + 1];
+    size_t count;
+    bool is_cut; /* there were more moves */
+};
+
+/* Those that led to the version `last` of the file. */
+int history_paths(struct ng_call *call, const struct history_target *target, uint64_t last,
+                  struct history_paths *ret);
 
 /* ---- history_lines.c ---- */
 

@@ -17,15 +17,33 @@
 /* The newest revisions alone are read first: often no line is older. */
 #define BLAME_NEAR ((uint64_t)256)
 
+/* In `struct blame` a version of a file has the index of its path in the bits from here on. */
+#define BLAME_PATH_SHIFT 48
+
 struct blamed {
     struct ng_call *call;
     struct history_target target;
     struct history_version version;
+    struct ng_str text;         /* of the version, as it is blamed */
+    struct history_paths paths; /* of a document one, all its revisions */
+    size_t at;                  /* the path that is walked through */
     struct blame *blame;
-    uint64_t first; /* forward: the revision that the walk began with */
+    uint64_t first; /* forward: the revision that the walk began with, with its path */
+    bool is_view;   /* the text is a view, and so are those of earlier versions */
     bool exact;     /* no revision was thinned out */
     int rc;
 };
+
+static uint64_t with_path(const struct blamed *blamed, uint64_t revision)
+{
+    return (uint64_t)blamed->at << BLAME_PATH_SHIFT | revision;
+}
+
+/* Is it the one whose lines are asked for? */
+static bool is_target(const struct blamed *blamed, const struct ng_doc *row)
+{
+    return blamed->at == 0 && row->revision == blamed->version.revision;
+}
 
 /* ---- forward, by what each change replaced ---- */
 
@@ -38,23 +56,24 @@ enum blame_outcome {
 static int blame_newer(struct blamed *blamed, const struct ng_doc *row)
 {
     struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    uint64_t revision = with_path(blamed, row->revision);
     bool is_whole = row->text_splice == NULL;
     if (blamed->blame == NULL) {
-        blamed->first = row->revision;
+        blamed->first = revision;
         return is_whole && utf8_valid(text)
-                   ? blame_new(BLAME_FORWARD, text, row->revision, &blamed->blame)
+                   ? blame_new(BLAME_FORWARD, text, revision, &blamed->blame)
                    : NG_EINVAL;
     }
     const struct ng_splice splice =
         is_whole ? blame_splice_to(blamed->blame, text) : *row->text_splice;
     int rc = blame_check_utf8(blamed->blame, &splice);
-    return rc == NG_OK ? blame_step(blamed->blame, row->revision, &splice) : rc;
+    return rc == NG_OK ? blame_step(blamed->blame, revision, &splice) : rc;
 }
 
 static int take_newer(void *user, const struct ng_doc *row)
 {
     struct blamed *blamed = user;
-    if (row->revision == blamed->version.revision) {
+    if (is_target(blamed, row)) {
         return 0;
     }
     blamed->rc = blame_newer(blamed, row);
@@ -78,28 +97,41 @@ static int blame_reaches(struct blamed *blamed, enum blame_outcome *ret)
     return rc;
 }
 
-/* From the oldest kept revision that is not before `from` on. */
-static enum blame_outcome blame_forward(struct blamed *blamed, uint64_t from)
+/* The revisions at one path, from `from` on. */
+static int blame_forward_path(struct blamed *blamed, size_t at, uint64_t from)
 {
-    const struct history_version *version = &blamed->version;
+    const struct history_path *path = &blamed->paths.items[at];
     struct ng_range range = {.size = sizeof(range),
                              .from = from,
-                             .to = version->revision,
+                             .to = path->last,
                              .limit = UINT32_MAX,
                              .with_body = true,
                              .ascending = true,
                              .flags = NG_RANGE_SPLICES};
-    enum blame_outcome outcome = BLAME_DONE;
-    int rc = blamed->call->host->history(blamed->call, &blamed->target.key, &range, take_newer,
+    blamed->at = at;
+    int rc = blamed->call->host->history(blamed->call, &path->target.key, &range, take_newer,
                                          blamed);
-    rc = rc == NG_OK ? blamed->rc : rc;
+    return rc == NG_OK ? blamed->rc : rc;
+}
+
+/* From the oldest kept revision on; with `from`, from that one on, of the newest path. */
+static enum blame_outcome blame_forward(struct blamed *blamed, uint64_t from)
+{
+    const struct history_version *version = &blamed->version;
+    const struct history_paths *paths = &blamed->paths;
+    enum blame_outcome outcome = BLAME_DONE;
+    int rc = NG_OK;
+    for (size_t at = from != 0 ? 1 : paths->count; at > 0 && rc == NG_OK; at--) {
+        uint64_t first = paths->items[at - 1].first;
+        rc = blame_forward_path(blamed, at - 1, from != 0 ? from : first);
+    }
     if (rc == NG_OK && blamed->blame == NULL) {
         blamed->first = version->revision;
-        rc = blame_new(BLAME_FORWARD, version->doc->text, version->revision, &blamed->blame);
+        rc = blame_new(BLAME_FORWARD, blamed->text, version->revision, &blamed->blame);
     } else if (rc == NG_OK) {
-        rc = blame_step_text(blamed->blame, version->revision, version->doc->text);
+        rc = blame_step_text(blamed->blame, version->revision, blamed->text);
     }
-    if (rc == NG_OK && from > 1) {
+    if (rc == NG_OK && from != 0) {
         rc = blame_reaches(blamed, &outcome);
     }
     return rc == NG_OK && blame_exact(blamed->blame) ? outcome : BLAME_UNFIT;
@@ -115,34 +147,67 @@ static void blame_discard(struct blamed *blamed)
 /* ---- backward, by whole texts ---- */
 
 /* One revision after the other, from the newest on. */
-static int take_older(void *user, const struct ng_doc *row)
+struct blame_row {
+    struct blamed *blamed;
+    uint64_t revision;
+};
+
+static int step_older(void *user, struct ng_str text)
 {
-    struct blamed *blamed = user;
-    if (row->revision == blamed->version.revision) {
-        return 0;
-    }
-    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    const struct blame_row *row = user;
+    struct blamed *blamed = row->blamed;
     if (!utf8_valid(text)) {
         text = ng_str_of("");
     }
     blamed->rc = blame_step_text(blamed->blame, row->revision, text);
+    return 0;
+}
+
+static int take_older(void *user, const struct ng_doc *row)
+{
+    struct blamed *blamed = user;
+    struct blame_row step = {blamed, with_path(blamed, row->revision)};
+    struct ng_str text = row->deleted ? ng_str_of("") : row->text;
+    if (is_target(blamed, row)) {
+        return 0;
+    }
+    int rc = NG_OK;
+    if (blamed->is_view && !row->deleted) {
+        rc = blamed->call->host->file_view(blamed->call, blamed->target.key.id, text,
+                                           step_older, &step);
+    } else {
+        (void)step_older(&step, text);
+    }
+    blamed->rc = rc == NG_OK ? blamed->rc : rc;
     return blamed->rc != NG_OK || blame_settled(blamed->blame) ||
            blamed->call->host->cancelled(blamed->call);
+}
+
+static int blame_backward_path(struct blamed *blamed, size_t at)
+{
+    const struct history_path *path = &blamed->paths.items[at];
+    struct ng_range range = {.size = sizeof(range),
+                             .from = path->first,
+                             .to = path->last,
+                             .limit = UINT32_MAX,
+                             .with_body = true};
+    blamed->at = at;
+    return blamed->call->host->history(blamed->call, &path->target.key, &range, take_older,
+                                       blamed);
 }
 
 static int blame_backward(struct blamed *blamed)
 {
     struct ng_call *call = blamed->call;
-    struct ng_range range = {.size = sizeof(range),
-                             .to = blamed->version.revision,
-                             .limit = UINT32_MAX,
-                             .with_body = true};
-    int rc = blame_new(BLAME_BACKWARD, blamed->version.doc->text, blamed->version.revision,
-                       &blamed->blame);
+    int rc = blame_new(BLAME_BACKWARD, blamed->text, blamed->version.revision, &blamed->blame);
     if (rc != NG_OK) {
         return history_no_memory(call);
     }
-    rc = call->host->history(call, &blamed->target.key, &range, take_older, blamed);
+    for (size_t at = 0; at < blamed->paths.count && rc == NG_OK && blamed->rc == NG_OK &&
+                        !blame_settled(blamed->blame);
+         at++) {
+        rc = blame_backward_path(blamed, at);
+    }
     if (rc == NG_OK && blamed->rc == NG_ETOOLARGE) {
         return ng_fail(call, NG_ETOOLARGE, "an earlier text has more than %zu bytes",
                        HISTORY_TEXT_MAX);
@@ -153,42 +218,61 @@ static int blame_backward(struct blamed *blamed)
     return rc;
 }
 
+/* Are all revisions kept that led to this one? */
+static int blame_count(struct blamed *blamed)
+{
+    const struct history_paths *paths = &blamed->paths;
+    blamed->exact = blame_exact(blamed->blame) && !paths->is_cut;
+    int rc = NG_OK;
+    for (size_t at = 0; at < paths->count && rc == NG_OK && blamed->exact; at++) {
+        const struct history_path *path = &paths->items[at];
+        const struct ng_range range = {
+            .size = sizeof(range), .from = path->first, .to = path->last};
+        uint64_t kept = 0;
+        rc = blamed->call->host->history_count(blamed->call, &path->target.key, &range, &kept);
+        blamed->exact = kept == path->last - path->first + 1;
+    }
+    return rc;
+}
+
 /*
  * Both ways give the same result. Forward costs as much as was changed, but needs all
  * revisions; backward ends where every line has its revision, and does without texts before
- * that, whatever they are.
+ * that, whatever they are. Views are not what changes replaced: they are compared backward.
  */
 static int blame_all(struct blamed *blamed)
 {
-    struct ng_call *call = blamed->call;
-    const struct ng_range range = {.size = sizeof(range), .to = blamed->version.revision};
-    enum blame_outcome outcome = BLAME_OLDER;
-    uint64_t kept = 0;
-    if (range.to > BLAME_NEAR) {
-        outcome = blame_forward(blamed, range.to - BLAME_NEAR + 1);
+    const struct history_path *path = &blamed->paths.items[0];
+    enum blame_outcome outcome = blamed->is_view ? BLAME_UNFIT : BLAME_OLDER;
+    if (outcome == BLAME_OLDER && path->last - path->first >= BLAME_NEAR) {
+        outcome = blame_forward(blamed, path->last - BLAME_NEAR + 1);
     }
     if (outcome == BLAME_OLDER) {
         blame_discard(blamed);
-        outcome = blame_forward(blamed, 1);
+        outcome = blame_forward(blamed, 0);
     }
     int rc = NG_OK;
     if (outcome != BLAME_DONE) {
         blame_discard(blamed);
         rc = blame_backward(blamed);
     }
-    if (rc == NG_OK) {
-        rc = call->host->history_count(call, &blamed->target.key, &range, &kept);
-        blamed->exact = blame_exact(blamed->blame) && kept == blamed->version.revision;
-    }
-    return rc;
+    return rc == NG_OK ? blame_count(blamed) : rc;
 }
 
 /* ---- the answer ---- */
 
+/* The path of a revision of the result, and the revision there. */
+static const struct history_path *path_of(const struct blamed *blamed, uint64_t *inout_revision)
+{
+    size_t at = (size_t)(*inout_revision >> BLAME_PATH_SHIFT);
+    *inout_revision -= (uint64_t)at << BLAME_PATH_SHIFT;
+    return &blamed->paths.items[at];
+}
+
 /* A cache: the change that made a revision. */
 struct blame_change {
     struct hash_link link;
-    uint64_t revision;
+    uint64_t revision; /* with its path */
     struct history_change change;
 };
 
@@ -209,8 +293,9 @@ static const struct history_change *change_of(struct blamed *blamed, struct hash
         return NULL;
     }
     *found = (struct blame_change){.revision = revision};
-    if (history_change_of(blamed->call, &blamed->target, revision, &found->change) != NG_OK ||
-        hash_table_add(table, &found->link, revision) != NG_OK) {
+    const struct history_path *path = path_of(blamed, &revision);
+    if (history_change_of(blamed->call, &path->target, revision, &found->change) != NG_OK ||
+        hash_table_add(table, &found->link, found->revision) != NG_OK) {
         return NULL;
     }
     return &found->change;
@@ -229,11 +314,15 @@ static int put_lines(struct blamed *blamed, struct ng_writer *writer, struct has
     if (change == NULL) {
         return history_no_memory(blamed->call);
     }
+    const struct history_path *path = path_of(blamed, &revision);
     json_object(writer);
     json_member_int(writer, "first", (int64_t)lines->first);
     json_member_int(writer, "last", (int64_t)lines->last);
     json_member_string(writer, "text", lines->text);
     json_member_int(writer, "revision", (int64_t)revision);
+    if (path != blamed->paths.items) {
+        json_member_string(writer, "path", path->target.key.id);
+    }
     history_put_change(writer, change);
     json_end(writer);
     return NG_OK;
@@ -243,7 +332,7 @@ static int put_lines(struct blamed *blamed, struct ng_writer *writer, struct has
 static struct blame_lines lines_from(struct blamed *blamed, const uint64_t *revisions,
                                      uint64_t first, uint64_t most, size_t at)
 {
-    struct ng_str text = blamed->version.doc->text;
+    struct ng_str text = blamed->text;
     struct blame_lines lines = {first, first, history_line(text, at)};
     while (lines.last - first + 1 < most && revisions[lines.last] == revisions[first - 1]) {
         lines.text.len += 1 + history_line(text, at + lines.text.len + 1).len;
@@ -268,6 +357,15 @@ static bool lines_cut(struct blame_lines *lines, size_t room)
     return whole.data[len] == '\n';
 }
 
+/* Bytes of the answer besides the text of the row. */
+static size_t row_around(const struct blamed *blamed, uint64_t revision)
+{
+    const struct history_path *path = path_of(blamed, &revision);
+    bool is_named = path != blamed->paths.items;
+    return BLAME_ROW_MAX + BLAME_END_MAX +
+           (is_named ? JSON_GROWTH_MAX * path->target.key.id.len : 0);
+}
+
 /* As many lines as the call wants and the answer holds; *ret_next: the one behind them. */
 static int put_all(struct blamed *blamed, struct ng_writer *writer, const uint64_t *revisions,
                    uint64_t total, uint64_t *ret_next)
@@ -281,13 +379,14 @@ static int put_all(struct blamed *blamed, struct ng_writer *writer, const uint64
     int rc = NG_OK;
     bool fits = true;
     for (uint64_t i = 1; i < line && total > 0; i++) {
-        at += history_line(blamed->version.doc->text, at).len + 1;
+        at += history_line(blamed->text, at).len + 1;
     }
     while (rc == NG_OK && fits && line < end) {
         struct blame_lines lines = lines_from(blamed, revisions, line, end - line, at);
         uint64_t last = lines.last;
         size_t room = call->host->answer_room(call);
-        fits = lines_cut(&lines, room - size_min(room, BLAME_ROW_MAX + BLAME_END_MAX));
+        size_t around = row_around(blamed, revisions[line - 1]);
+        fits = lines_cut(&lines, room - size_min(room, around));
         if (fits) {
             rc = put_lines(blamed, writer, &table, &lines, revisions[line - 1]);
             at += lines.text.len + 1;
@@ -332,7 +431,7 @@ static int blame_answer(struct blamed *blamed, const uint64_t *revisions, uint64
 static int blame_text(struct blamed *blamed)
 {
     struct ng_call *call = blamed->call;
-    struct ng_str text = blamed->version.doc->text;
+    struct ng_str text = blamed->text;
     uint64_t *revisions = NULL;
     size_t count = 0;
     if (text.len > HISTORY_TEXT_MAX) {
@@ -354,6 +453,19 @@ static int blame_text(struct blamed *blamed)
     return rc;
 }
 
+/* Its text, and the paths that it had. */
+static int blame_prepare(struct blamed *blamed)
+{
+    struct ng_str content = str_or(blamed->version.doc->text, ng_str_of(""));
+    int rc = history_view(blamed->call, &blamed->target, content, &blamed->text);
+    blamed->is_view = rc == NG_OK && blamed->text.data != content.data;
+    if (rc == NG_OK) {
+        rc = history_paths(blamed->call, &blamed->target, blamed->version.revision,
+                           &blamed->paths);
+    }
+    return rc;
+}
+
 int history_blame_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct blamed blamed = {.call = call};
@@ -362,6 +474,9 @@ int history_blame_run(void *self, struct ng_call *call, struct ng_str args)
     int rc = history_target(call, &blamed.target);
     if (rc == NG_OK) {
         rc = history_at(call, &blamed.target, "at", ng_str_of("now"), &blamed.version);
+    }
+    if (rc == NG_OK) {
+        rc = blame_prepare(&blamed);
     }
     if (rc == NG_OK) {
         rc = blame_text(&blamed);

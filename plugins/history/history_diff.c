@@ -17,7 +17,8 @@
 struct diffed {
     struct ng_call *call;
     struct history_target target;
-    struct history_version from; /* doc NULL: there was none */
+    struct history_target old;   /* as `target`, or the path that the file was moved from */
+    struct history_version from; /* of it; doc NULL: there was none */
     struct history_version to;
 };
 
@@ -102,6 +103,9 @@ static int diff_answer(struct diffed *diffed, const struct diff *diff, struct ng
     json_object(writer);
     history_put_key(writer, &diffed->target.shown);
     json_member_int(writer, "from", (int64_t)diffed->from.revision);
+    if (!doc_key_equal(&diffed->old.key, &diffed->target.key)) {
+        json_member_string(writer, "from_path", diffed->old.key.id);
+    }
     json_member_int(writer, "to", (int64_t)diffed->to.revision);
     json_member_int(writer, "added", (int64_t)diff->added);
     json_member_int(writer, "removed", (int64_t)diff->removed);
@@ -134,10 +138,10 @@ static int diff_texts(struct diffed *diffed, struct ng_str old, struct ng_str ne
     int rc = diff_lines(old, new, &diff);
     if (rc == NG_OK) {
         size_t context = (size_t)ng_arg_int(call, "context", (int64_t)DIFF_CONTEXT);
-        const struct ng_key *key = &diffed->target.key;
-        (void)diff_unified(
-            &diff, context, history_version_name(call, key, diffed->from.revision),
-            history_version_name(call, key, diffed->to.revision), add_piece, &text);
+        (void)diff_unified(&diff, context,
+                           history_version_name(call, &diffed->old.key, diffed->from.revision),
+                           history_version_name(call, &diffed->target.key, diffed->to.revision),
+                           add_piece, &text);
         rc = text.rc;
     }
     rc = rc == NG_OK ? diff_answer(diffed, &diff, buf_str(&text)) : history_no_memory(call);
@@ -146,11 +150,34 @@ static int diff_texts(struct diffed *diffed, struct ng_str old, struct ng_str ne
     return rc;
 }
 
+/* A file that was moved: as it was at its old path. *ret_found: it is kept there. */
+static int diff_moved(struct diffed *diffed, bool *ret_found)
+{
+    struct ng_call *call = diffed->call;
+    uint64_t version = 0;
+    struct history_target old;
+    *ret_found = false;
+    if (diffed->target.collection != NULL || ng_has_arg(call, "from")) {
+        return NG_OK;
+    }
+    int rc = history_came_from(call, &diffed->target, diffed->to.doc->body, &old, &version);
+    if (rc != NG_OK || version == 0) {
+        return rc;
+    }
+    rc = history_revision(call, &old, version, &diffed->from);
+    *ret_found = rc == NG_OK && !diffed->from.doc->deleted;
+    if (*ret_found) {
+        diffed->old = old;
+    }
+    return rc == NG_ENOTFOUND ? NG_OK : rc;
+}
+
 /* Without `from`: the revision before `to`, which may be none or thinned out. */
-static int diff_from(struct diffed *diffed)
+static int diff_before(struct diffed *diffed)
 {
     struct ng_call *call = diffed->call;
     uint64_t before = diffed->to.revision - 1;
+    diffed->from = (struct history_version){.doc = NULL};
     if (before == 0 && !ng_has_arg(call, "from")) {
         return NG_OK;
     }
@@ -169,6 +196,26 @@ static int diff_from(struct diffed *diffed)
         diffed->from.doc = NULL; /* made anew */
     }
     return rc;
+}
+
+static int diff_from(struct diffed *diffed)
+{
+    bool found = false;
+    diffed->old = diffed->target;
+    int rc = diff_moved(diffed, &found);
+    return rc == NG_OK && !found ? diff_before(diffed) : rc;
+}
+
+/* Texts are compared, and of files views. */
+static int diff_contents(struct diffed *diffed)
+{
+    struct ng_str old = diffed->from.doc != NULL ? diffed->from.doc->text : ng_str_of("");
+    struct ng_str new = diffed->to.doc->text;
+    int rc = history_view(diffed->call, &diffed->target, old, &old);
+    if (rc == NG_OK) {
+        rc = history_view(diffed->call, &diffed->target, new, &new);
+    }
+    return rc == NG_OK ? diff_texts(diffed, old, new) : rc;
 }
 
 /* Does the call select changes, or does it name one document? `space` and `collection` are of
@@ -202,6 +249,5 @@ int history_diff_run(void *self, struct ng_call *call, struct ng_str args)
     if (rc != NG_OK) {
         return rc;
     }
-    struct ng_str old = diffed.from.doc != NULL ? diffed.from.doc->text : ng_str_of("");
-    return diff_texts(&diffed, old, diffed.to.doc->text);
+    return diff_contents(&diffed);
 }

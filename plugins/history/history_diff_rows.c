@@ -24,6 +24,7 @@ struct row_side {
     struct ng_call *call;
     struct buf text; /* used again for the next document */
     const struct ng_value *body;
+    struct ng_str path; /* of a file; else absent */
     enum row_result result;
     int rc;
 };
@@ -48,25 +49,44 @@ struct rows {
 
 /* ---- the revisions ---- */
 
+static int side_take_text(void *user, struct ng_str text)
+{
+    struct row_side *side = user;
+    if (text.len > HISTORY_TEXT_MAX) {
+        side->result = ROW_TOO_LARGE;
+    } else if (!utf8_valid(text)) {
+        side->result = ROW_NOT_TEXT;
+    } else {
+        (void)buf_add_str(&side->text, text);
+    }
+    return 0;
+}
+
 static int side_take(void *user, const struct ng_doc *row)
 {
     struct row_side *side = user;
+    const struct ng_host *host = side->call->host;
     side->result = ROW_COMPARED;
     if (row->deleted) {
         return 1;
     }
     struct ng_str json = history_copy(side->call, row->json);
-    if (row->text.len > HISTORY_TEXT_MAX) {
-        side->result = ROW_TOO_LARGE;
-    } else if (!utf8_valid(row->text)) {
-        side->result = ROW_NOT_TEXT;
+    int rc = NG_OK;
+    if (side->path.len > 0) {
+        rc = host->file_view(side->call, side->path, row->text, side_take_text, side);
     } else {
-        (void)buf_add_str(&side->text, row->text);
+        (void)side_take_text(side, row->text);
+    }
+    if (rc == NG_ETOOLARGE) {
+        side->result = ROW_TOO_LARGE;
+    } else if (rc != NG_OK) {
+        side->rc = rc;
+        return 1;
     }
     if (json.data == NULL || side->text.rc != NG_OK) {
         side->rc = history_no_memory(side->call);
     } else {
-        side->rc = side->call->host->json_parse(side->call, json, &side->body);
+        side->rc = host->json_parse(side->call, json, &side->body);
     }
     return 1;
 }
@@ -124,6 +144,8 @@ static int rows_compare(struct rows *rows, const struct history_document *docume
     const struct ng_collection *collection =
         rows->call->host->collection(rows->call, key->collection);
     buf_clear(&rows->diff);
+    rows->from.path = document->is_file ? key->id : STR_NONE;
+    rows->to.path = rows->from.path;
     *ret = ROW_NOT_KEPT;
     bool has_content = collection != NULL && (collection->flags & NG_COLLECTION_CONTENT) != 0;
     if (!document->is_file && !has_content) {

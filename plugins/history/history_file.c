@@ -7,10 +7,6 @@
 #include "core/base/utf8.h"
 #include "history.h"
 
-/* Numbers around that of a version among which that of its event is: both come with one
- * transaction. */
-#define FILE_EVENT_NEAR 1000
-
 int history_file_target(struct ng_call *call, struct history_target *ret)
 {
     struct ng_str collection = STR_NONE;
@@ -112,7 +108,7 @@ int history_file_change(struct ng_call *call, const struct history_target *targe
         return file_found(call, version, data, change);
     }
     struct file_event wanted = {call, version, change};
-    uint64_t near = FILE_EVENT_NEAR;
+    uint64_t near = HISTORY_EVENT_NEAR;
     uint64_t next = 0;
     const struct ng_trail trail = {
         .size = sizeof(trail),
@@ -122,6 +118,37 @@ int history_file_change(struct ng_call *call, const struct history_target *targe
         .id = target->key.id,
     };
     return call->host->trail(call, &trail, take_event, &wanted, &next);
+}
+
+/* ---- contents as they are compared ---- */
+
+struct file_view {
+    struct ng_call *call;
+    struct ng_str content, text;
+};
+
+static int take_view(void *user, struct ng_str text)
+{
+    struct file_view *view = user;
+    if (text.len == 0) {
+        view->text = ng_str_of("");
+    } else if (text.data != view->content.data) {
+        view->text = history_copy(view->call, text);
+    }
+    return 0;
+}
+
+int history_view(struct ng_call *call, const struct history_target *target,
+                 struct ng_str content, struct ng_str *ret)
+{
+    content = str_or(content, ng_str_of(""));
+    struct file_view view = {call, content, content};
+    int rc = NG_OK;
+    if (target->collection == NULL) {
+        rc = call->host->file_view(call, target->key.id, content, take_view, &view);
+    }
+    *ret = view.text;
+    return rc == NG_OK && view.text.data == NULL ? history_no_memory(call) : rc;
 }
 
 /* ---- a path in a filter ---- */

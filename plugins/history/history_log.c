@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* history_log.c - history_log: the changes of all documents, newest first. */
+#include <notegate/files.h>
 #include <string.h>
 
 #include "core/base/minmax.h"
@@ -12,6 +13,8 @@
 
 struct log_list {
     struct ng_call *call;
+    struct history_paths paths; /* of one file; count 0: of none */
+    size_t at;                  /* the path that is walked through */
     struct ng_writer *writer;
     uint64_t limit;
     uint64_t shown;
@@ -88,6 +91,24 @@ static void put_change(struct log_list *list, const struct ng_event *event,
     json_end(writer);
 }
 
+/* Is it a change of the file whose log this is, and not of another one at the same path? The
+ * move to another path counts there. */
+static bool is_of_path(const struct log_list *list, const struct ng_event *event,
+                       const struct ng_value *data)
+{
+    const struct history_path *path = &list->paths.items[list->at];
+    bool is_newest = list->at == 0;
+    struct ng_key key;
+    uint64_t version = 0;
+    if (list->paths.count == 0) {
+        return true;
+    }
+    if (history_file_version(list->call, event, data, &key, &version)) {
+        return version >= path->first && (is_newest || version <= path->last);
+    }
+    return event->seq > path->first_seq && (is_newest || event->seq < path[-1].first_seq);
+}
+
 static int log_take(void *user, const struct ng_event *event)
 {
     struct log_list *list = user;
@@ -95,12 +116,15 @@ static int log_take(void *user, const struct ng_event *event)
     const struct ng_value *data = NULL;
     struct ng_str summary;
     bool kept = false;
+    if (event->data.len > 0 && call->host->json_parse(call, event->data, &data) != NG_OK) {
+        data = NULL;
+    }
+    if (!is_of_path(list, event, data)) {
+        return 0;
+    }
     if (list->shown == list->limit) {
         list->next = event->seq;
         return 1;
-    }
-    if (event->data.len > 0 && call->host->json_parse(call, event->data, &data) != NG_OK) {
-        data = NULL;
     }
     list->rc = history_summary(call, event, data, &summary, &kept);
     if (list->rc != NG_OK) {
@@ -145,6 +169,53 @@ static int log_cursor(struct ng_call *call, uint64_t *ret)
     return NG_OK;
 }
 
+/* The changes of a file at one of its paths; those at the next one are older. */
+static int walk_path(struct log_list *list, const struct ng_trail *trail, uint64_t *ret_next)
+{
+    const struct history_path *path = &list->paths.items[list->at];
+    struct ng_trail part = *trail;
+    part.id = path->target.key.id;
+    if (list->at > 0) {
+        part.until = u64_min(part.until, path[-1].first_seq + HISTORY_EVENT_NEAR);
+    }
+    if (path->first_seq > HISTORY_EVENT_NEAR) {
+        part.since = u64_max(part.since, path->first_seq - HISTORY_EVENT_NEAR);
+    }
+    return part.since < part.until
+               ? list->call->host->trail(list->call, &part, log_take, list, ret_next)
+               : NG_OK;
+}
+
+/* Its newest path first. */
+static int log_paths(struct log_list *list, const struct ng_trail *trail)
+{
+    const struct history_target target = {
+        .key = {ng_str_of(NG_FILE_VERSIONS), trail->spaces.items[0], trail->id}};
+    const struct ng_doc *newest = NULL;
+    int rc = list->call->host->get(list->call, &target.key, 0, &newest);
+    if (rc == NG_OK && newest->revision != 0) {
+        rc = history_paths(list->call, &target, newest->revision, &list->paths);
+    }
+    return rc;
+}
+
+/* *ret_next: where the next page goes on. */
+static int log_walk(struct log_list *list, const struct ng_trail *trail, uint64_t *ret_next)
+{
+    int rc = NG_OK;
+    *ret_next = 0;
+    if (list->paths.count == 0) {
+        rc = list->call->host->trail(list->call, trail, log_take, list, ret_next);
+    }
+    for (; list->at < list->paths.count && rc == NG_OK && *ret_next == 0; list->at++) {
+        rc = walk_path(list, trail, ret_next);
+        rc = rc == NG_OK ? list->rc : rc;
+        *ret_next = list->next != 0 ? list->next : *ret_next;
+    }
+    *ret_next = list->next != 0 ? list->next : *ret_next;
+    return rc == NG_OK ? list->rc : rc;
+}
+
 int history_log_run(void *self, struct ng_call *call, struct ng_str args)
 {
     struct ng_trail trail;
@@ -165,18 +236,20 @@ int history_log_run(void *self, struct ng_call *call, struct ng_str args)
         return history_runs(call, &trail, before);
     }
     trail.until = u64_min(trail.until, before);
+    if (ng_has_arg(call, "path") && !trail.id_prefix) {
+        rc = log_paths(&list, &trail);
+    }
+    if (rc != NG_OK) {
+        return rc;
+    }
     list.writer = call->host->reply_json(call);
     json_object(list.writer);
     rc = history_put_unfinished(call, list.writer);
     json_name(list.writer, "changes");
     json_array(list.writer);
     if (rc == NG_OK) {
-        rc = call->host->trail(call, &trail, log_take, &list, &next);
+        rc = log_walk(&list, &trail, &next);
     }
-    if (rc == NG_OK) {
-        rc = list.rc;
-    }
-    next = list.next != 0 ? list.next : next;
     if (rc == NG_OK && list.shown == 0 && next == 0) {
         rc = history_check_runs(call, &trail);
     }

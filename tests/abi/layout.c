@@ -357,6 +357,17 @@ PAD(ng_file_undo, no_history_code, 4);
 AT(ng_file_undo, collection, 64);
 SIZE(ng_file_undo, 72);
 
+AT(ng_sides, base, 0);
+AT(ng_sides, present, 16);
+AT(ng_sides, before, 32);
+SIZE(ng_sides, 48);
+
+AT(ng_content_kind, ending, 0);
+AT(ng_content_kind, view, 8);
+AT(ng_content_kind, merge, 16);
+AT(ng_content_kind, check, 24);
+SIZE(ng_content_kind, 32);
+
 /* ---- plugin.h ---- */
 
 AT(ng_caller, size, 0);
@@ -546,7 +557,8 @@ AT(ng_host, undo_changes, 904);
 AT(ng_host, unfinished, 912);
 SIZE(ng_host, 920);
 AT(ng_host, use_file, 920);
-SIZE(ng_host, 928);
+AT(ng_host, file_view, 928);
+SIZE(ng_host, 936);
 
 AT(ng_tool, name, 0);
 AT(ng_tool, title, 8);
@@ -667,6 +679,9 @@ AT(ng_plugin, configured, 176);
 SIZE(ng_plugin, 184);
 AT(ng_plugin, notes, 184);
 SIZE(ng_plugin, 192);
+AT(ng_plugin, contents, 192);
+AT(ng_plugin, content_count, 200);
+SIZE(ng_plugin, 208);
 PAD(ng_plugin, threads, 4);
 
 /* ---- backend.h ---- */

@@ -36,7 +36,8 @@
  * and restore of ng_collection; ng_restore, ng_undo_item, ng_undo_work, ng_undo_done,
  * ng_unfinished, and members, restore, undo_changes, unfinished and use_file of ng_host;
  * ng_kept, and revision_at and trail of ng_documents; flags of ng_range, NG_RANGE_SPLICES, and
- * text_splice of ng_doc.
+ * text_splice of ng_doc; ng_sides and ng_content_kind, contents and content_count of ng_plugin,
+ * and file_view of ng_host.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

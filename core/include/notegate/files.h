@@ -184,6 +184,38 @@ struct ng_file_undo {
     const char *collection; /* of the event; NULL: "files" */
 };
 
+/* ---- kinds of contents ---- */
+
+/* The contents of a three-way merge, which takes a change out of a file. Never grows. */
+struct ng_sides {
+    struct ng_str base;    /* after the change */
+    struct ng_str present; /* of the file now */
+    struct ng_str before;  /* before the change */
+};
+
+/*
+ * A kind of contents of files that is not merely text, by the ending of file names: how its
+ * history is compared, and how a change is taken back. Without a function it is treated as
+ * text. The functions run on workers, in calls of any plugin, several at a time even if
+ * `threads` of the plugin is SERIAL; they must not block on input or output. Texts that they
+ * give are in call memory. Codes that are not named here: NG_EINTERNAL, out of memory. Read by
+ * its size, which is in the module record.
+ */
+struct ng_content_kind {
+    const char *ending; /* ".ipynb", of any case; of two plugins the first counts. Required */
+    /* The content as a text of lines, for comparisons and blame. NG_EINVAL: it is not of this
+     * kind, its bytes are compared. NG_ETOOLARGE: it is not compared. */
+    int (*view)(void *self, struct ng_call *call, struct ng_str bytes, struct ng_str *ret_text);
+    /* The three contents differ. NG_OK and *ret_merged; or it stays {NULL, 0}, and
+     * *ret_conflict is {"reason", "at"?: [{"line"?, "present", "before"}]}: why they are not
+     * merged, and where in the view of present. */
+    int (*merge)(void *self, struct ng_call *call, const struct ng_sides *sides,
+                 struct ng_str *ret_merged, struct ng_str *ret_conflict);
+    /* Is a merged content one of this kind, as far as present and before are? */
+    int (*check)(void *self, struct ng_call *call, const struct ng_sides *sides,
+                 struct ng_str merged, bool *ret_good);
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -381,6 +381,11 @@ struct ng_host {
      * have none, only the path is resolved. Blocks. */
     int (*use_file)(struct ng_call *call, struct ng_str path, struct ng_key *ret_key,
                     struct ng_str *ret_collection);
+    /* Passes the content of the file at `path` as it is compared to `text`, once: by the view
+     * of its kind (see struct ng_content_kind), else `content` itself. `path` counts by its
+     * ending only. NG_ETOOLARGE: it is not compared. Blocks. */
+    int (*file_view)(struct ng_call *call, struct ng_str path, struct ng_str content,
+                     ng_chunk_fn *text, void *user);
 };
 
 /* ---- declarations of a plugin ---- */
@@ -516,6 +521,8 @@ struct ng_plugin {
      * for its tools, description the space. NULL: none. The gateway leaves out those of spaces
      * that the caller may not use. Runs on any thread, must not block. */
     int (*notes)(void *self, struct ng_call *call, struct ng_listing *listing);
+    const struct ng_content_kind *contents; /* of files, see files.h */
+    size_t content_count;
 };
 
 #define NG_EXPORT_PLUGIN(plugin)                                                               \
@@ -527,7 +534,8 @@ struct ng_plugin {
         sizeof(plugin),                                                                        \
         NG_NEEDS_HOST,                                                                         \
         {sizeof(struct ng_tool), sizeof(struct ng_option), sizeof(struct ng_code),             \
-         sizeof(struct ng_collection), sizeof(struct ng_resources), sizeof(struct ng_prompt)}, \
+         sizeof(struct ng_collection), sizeof(struct ng_resources), sizeof(struct ng_prompt),  \
+         sizeof(struct ng_content_kind)},                                                      \
         &(plugin),                                                                             \
     }
 

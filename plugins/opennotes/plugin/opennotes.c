@@ -7,6 +7,7 @@
 
 #include "index/index_wait.h"
 #include "move/move.h"
+#include "note/frontmatter_check.h"
 #include "notebook/notebook.h"
 #include "read/read.h"
 #include "resources.h"
@@ -222,6 +223,22 @@ static const struct ng_resources opennotes_resources[] = {
     },
 };
 
+static int opennotes_check_merge(void *self, struct ng_call *call, const struct ng_sides *sides,
+                                 struct ng_str merged, bool *ret_good)
+{
+    (void)self;
+    (void)call;
+    return notes_frontmatter_check(sides->present, sides->before, merged, ret_good);
+}
+
+/* For the history of files: any Markdown file may become a note. */
+static const struct ng_content_kind opennotes_contents[] = {
+    {
+        .ending = ".md",
+        .check = opennotes_check_merge,
+    },
+};
+
 static const struct ng_plugin opennotes = {
     .name = "opennotes",
     .version = "1.0.0",
@@ -244,6 +261,8 @@ static const struct ng_plugin opennotes = {
     .configured = notes_configured,
     .notes = notes_names_list,
     .uses = "files",
+    .contents = opennotes_contents,
+    .content_count = NG_COUNT(opennotes_contents),
 };
 
 NG_EXPORT_PLUGIN(opennotes);

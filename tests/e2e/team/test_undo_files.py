@@ -4,6 +4,7 @@ kills."""
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import random
 import threading
@@ -211,6 +212,87 @@ def test_bytes_that_are_no_text(place):
     assert (root / "x.ipynb").read_bytes() != before
     assert undo(gateway, run="night")["undone"] == 1
     assert (root / "x.ipynb").read_bytes() == before
+
+
+def write_notebook(path, **sources):
+    cells = [{"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": [], "source": source}
+             for name, source in sources.items()]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n")
+
+
+def sources(path):
+    return {cell["id"]: "".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]}
+
+
+def cells(gateway, path, tool, by="robot", run="night", **arguments):
+    return ask(gateway, tool, {"notebook": str(path)} | arguments, by, run)
+
+
+def test_notebooks_are_merged_by_cells(place):
+    gateway, root = place
+    path = root / "x.ipynb"
+    write_notebook(path, a="x = 1", b="y = 1", c="z = 1\nz += 1\nz += 2")
+    cells(gateway, path, "updateNotebookCell", cellId="a", content="x = 2")
+    cells(gateway, path, "updateNotebookCell", cellId="c", content="z = 2\nz += 1\nz += 2")
+    cells(gateway, path, "addNotebookCell", type="code", index=0, content="robot")
+    cells(gateway, path, "updateNotebookCell", "ana", "day", cellId="b", content="y = 3")
+    cells(gateway, path, "updateNotebookCell", "ana", "day", cellId="c", content="z = 2\nz += 1\nz += 3")
+    cells(gateway, path, "addNotebookCell", "ana", "day", type="code", index=-1, content="ana")
+    both = path.read_bytes()
+    told = undo(gateway, run="night")
+    assert told["undone"] == 1 and told["conflicts"] == 0, told
+    assert list(sources(path).values()) == ["x = 1", "y = 3", "z = 1\nz += 1\nz += 3", "ana"]
+    undo(gateway, run=told["undo"])
+    assert json.loads(path.read_bytes()) == json.loads(both)
+
+
+def test_conflicts_of_cells(place):
+    gateway, root = place
+    for name in ("same", "gone"):
+        write_notebook(root / f"{name}.ipynb", a="first", b="x = 1")
+        cells(gateway, root / f"{name}.ipynb", "updateNotebookCell", cellId="b", content="x = 2")
+    cells(gateway, root / "same.ipynb", "updateNotebookCell", "ana", "day", cellId="b", content="x = 3")
+    cells(gateway, root / "gone.ipynb", "deleteNotebookCells", "ana", "day", cellIds=["b"])
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+    told = undo(gateway, run="night")
+    assert results(told) == {"same.ipynb": ("conflict", "overlap"), "gone.ipynb": ("conflict", "cell")}, told
+    conflict = next(item["conflict"] for item in told["items"] if item["id"].endswith("same.ipynb"))
+    assert conflict["at"] == [{"line": 5, "present": "x = 3", "before": "x = 1"}]
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+
+
+def test_notebooks_without_the_plugin_of_cells(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    for name in ("alone", "both"):
+        write_notebook(root / f"{name}.ipynb", a="x = 1", b="y = 1")
+    before = (root / "alone.ipynb").read_bytes()
+    gateway = Gateway(tmp_path / "data", ["plugins=file_editor,history", f"roots={root}"])
+    for name in ("alone", "both"):
+        replace(gateway, root / f"{name}.ipynb", "x = 1", "x = 2")
+    replace(gateway, root / "both.ipynb", "y = 1", "y = 2", by="ana", run="day")
+    told = undo(gateway, run="night")
+    assert results(told) == {"alone.ipynb": ("undone", None), "both.ipynb": ("conflict", "not_text")}
+    assert (root / "alone.ipynb").read_bytes() == before
+    assert sources(root / "both.ipynb") == {"a": "x = 2", "b": "y = 2"}
+    assert gateway.stop() == 0, gateway.errors
+
+
+def test_front_matter_of_notes(place):
+    gateway, root = place
+    note = "---\ntitle: Plan\nstatus: old\n---\n\nText\n"
+    for name in ("good.md", "broken.md", "broken.txt"):
+        (root / name).write_text(note)
+        replace(gateway, root / name, "status: old\n", "")
+    replace(gateway, root / "good.md", "Text", "Words", by="ana", run="day")
+    for name in ("broken.md", "broken.txt"):
+        replace(gateway, root / name, "title", "status: new\ntitle", by="ana", run="day")
+    told = undo(gateway, run="night")
+    # A key would be there twice. In a text that is no note that is nobody's concern.
+    assert results(told) == {"good.md": ("undone", None), "broken.md": ("conflict", "invalid_merge"), "broken.txt": ("undone", None)}
+    assert (root / "good.md").read_text() == note.replace("Text", "Words")
+    assert (root / "broken.md").read_text() == "---\nstatus: new\ntitle: Plan\n---\n\nText\n"
+    assert (root / "broken.txt").read_text() == "---\nstatus: new\ntitle: Plan\nstatus: old\n---\n\nText\n"
 
 
 def test_a_file_is_restored(place):

@@ -107,6 +107,21 @@ static void test_newer(void **state)
     loader_close(module);
 }
 
+static void test_contents(void **state)
+{
+    (void)state;
+    struct module *module = must_open("contents", NG_KIND_PLUGIN);
+    const struct ng_plugin *plugin = &module->desc.plugin;
+    assert_int_equal(plugin->content_count, 2);
+    assert_string_equal(plugin->contents[0].ending, ".one");
+    assert_true(plugin->contents[0].check == NULL);
+    assert_string_equal(plugin->contents[1].ending, ".two");
+    assert_true(plugin->contents[1].view == NULL);
+    assert_true(plugin->contents[1].check != NULL);
+    assert_ptr_equal(plugin->contents, module->arrays[6]);
+    loader_close(module);
+}
+
 static void test_needs(void **state)
 {
     (void)state;
@@ -432,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_older),
         cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_contents),
         cmocka_unit_test(test_needs),
         cmocka_unit_test(test_not_there),
         cmocka_unit_test(test_numbers),

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/str.h"
@@ -41,6 +42,7 @@ struct sample {
     struct ng_collection collection;
     struct ng_resources resources[2];
     struct ng_prompt prompt;
+    struct ng_content_kind content;
     struct module module;
 };
 
@@ -61,6 +63,7 @@ static void sample_init(struct sample *sample)
     sample->resources[1] = (struct ng_resources){
         .uri_template = "x://{id}", .collection = "others", .read = test_read};
     sample->prompt = (struct ng_prompt){.name = "ask", .params = OBJECT};
+    sample->content = (struct ng_content_kind){.ending = ".x"};
     sample->module.kind = NG_KIND_PLUGIN;
     sample->module.desc.plugin = (struct ng_plugin){
         .name = "p",
@@ -77,6 +80,8 @@ static void sample_init(struct sample *sample)
         .resource_count = 2,
         .prompts = &sample->prompt,
         .prompt_count = 1,
+        .contents = &sample->content,
+        .content_count = 1,
         .uses = "more others",
     };
 }
@@ -213,6 +218,17 @@ static void test_slips(void **state)
     sample.resources[0].collection = "thing";
     lints(&sample, "has a kind of resource `thing` of the collection `thing`, which the plugin "
                    "neither declares nor names in `uses`");
+    static const char *const endings[] = {"", ".", "ipynb"};
+    for (size_t i = 0; i < NG_COUNT(endings); i++) {
+        char message[256];
+        sample_init(&sample);
+        sample.content.ending = endings[i];
+        (void)snprintf(message, sizeof(message),
+                       "has a kind of contents whose `ending` is \"%s\": it must begin with a "
+                       "dot, as \".ipynb\" does",
+                       endings[i]);
+        lints(&sample, message);
+    }
 }
 
 static void test_backend(void **state)
