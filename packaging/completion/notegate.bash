@@ -43,7 +43,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--collection|--id|--outcome|--since|--until|--number|-n|--action|--at|--lines|-L|--change|--continue|--as|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--action|--collection|--id|--outcome|--since|--until|--number|-n|--at|--lines|-L|--change|--continue|--as|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
