@@ -6,6 +6,7 @@
  * out between the two: the changes between them tell whether one of those lies before the
  * point.
  */
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
@@ -16,8 +17,9 @@
 
 /* Revisions that are read one after the other: most points are recent. */
 #define AS_OF_NEWEST 32
-/* Memory of the data of a version's event. */
-#define FOUND_DATA_MAX ((size_t)64 * 1024)
+/* Memory of the data of an event of a version's change, which has up to two paths, and of a
+ * found version. */
+#define VERSION_DATA_MAX ((size_t)1024 * 1024)
 
 enum kept_end { KEPT_NEWEST, KEPT_OLDEST };
 
@@ -123,13 +125,55 @@ static int search_kept(const struct as_of *find, struct kept *ret_before,
     return rc;
 }
 
-/* The newest change of the document between two kept revisions that is not after the point. */
+/* The changes of the document between two kept revisions. */
 struct thinned {
     const struct as_of *find;
-    uint64_t until;    /* the number of the kept one after it */
-    uint64_t revision; /* 0: none */
+    uint64_t from, to; /* the kept revisions */
+    uint64_t until;    /* the number of the second one */
+    uint64_t revision; /* of the newest change that is not after the point; 0: none */
+    uint64_t next;     /* of a file: of the oldest change after the point; 0: none */
     uint64_t looks;
 };
+
+/* The version that a change of a file has made, from its event; 0: it is not of this file. */
+static uint64_t event_version(const struct ng_key *key, const struct ng_event *event)
+{
+    const struct ng_value *data = NULL;
+    struct arena arena;
+    int64_t version = 0;
+    if (event->data.len == 0 || !str_equal(event->key.id, key->id) ||
+        !str_equal(event->key.space, key->space)) {
+        return 0;
+    }
+    arena_init(&arena, VERSION_DATA_MAX);
+    if (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) != NG_OK ||
+        json_integer(json_get(data, "version"), &version) != NG_OK) {
+        version = 0;
+    }
+    arena_done(&arena);
+    return version > 0 ? (uint64_t)version : 0;
+}
+
+/* Versions of files are quiet: their numbers are in the events of the changes, up to the first
+ * one after the point. */
+static int take_version(void *user, const struct ng_event *event)
+{
+    struct thinned *thinned = user;
+    if (event->seq >= thinned->until) {
+        return 1;
+    }
+    thinned->looks++;
+    uint64_t version = event_version(thinned->find->key, event);
+    if (version <= thinned->from || version >= thinned->to) {
+        return 0;
+    }
+    if (is_after(thinned->find->point, event->seq, event->time_ms)) {
+        thinned->next = version;
+        return 1;
+    }
+    thinned->revision = u64_max(thinned->revision, version);
+    return 0;
+}
 
 static int take_thinned(void *user, const struct ng_event *event)
 {
@@ -147,14 +191,25 @@ static int take_thinned(void *user, const struct ng_event *event)
     return 0;
 }
 
-/* Too many changes to look at: then one of them may be of the document. */
+/* May the revision behind `from` have been there at the point, though no change tells so? Too
+ * many changes to look at: then one of them may be of the document. A content of a file that
+ * was found has no event of its own; it may be older than the change that found it. */
+static bool may_be_thinned(const struct thinned *thinned)
+{
+    bool is_file = str_is(thinned->find->key->collection, NG_FILE_VERSIONS);
+    uint64_t next = thinned->next != 0 ? thinned->next : thinned->to;
+    return is_file ? next > thinned->from + 1 : thinned->looks == TRAIL_LOOKS_MAX;
+}
+
 static int find_thinned(const struct as_of *find, const struct kept *before,
                         const struct kept *after, struct ng_as_of *ret)
 {
-    struct thinned thinned = {.find = find, .until = after->seq};
+    bool is_file = str_is(find->key->collection, NG_FILE_VERSIONS);
+    struct thinned thinned = {
+        .find = find, .from = before->revision, .to = after->revision, .until = after->seq};
     int rc = store_changes(find->call->gateway->store, find->call, before->seq, TRAIL_LOOKS_MAX,
-                           take_thinned, &thinned);
-    if (rc == NG_OK && thinned.looks == TRAIL_LOOKS_MAX && thinned.revision == 0) {
+                           is_file ? take_version : take_thinned, &thinned);
+    if (rc == NG_OK && thinned.revision == 0 && may_be_thinned(&thinned)) {
         thinned.revision = before->revision + 1;
     }
     if (rc == NG_OK && thinned.revision != 0) {
@@ -203,7 +258,7 @@ static int take_found(void *user, const struct ng_doc *row)
     if (!str_is(row->action, NG_FILE_FOUND)) {
         return 1;
     }
-    arena_init(&arena, FOUND_DATA_MAX);
+    arena_init(&arena, VERSION_DATA_MAX);
     found->is_found =
         json_parse(&arena, row->event_data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK &&
         json_integer(json_get(data, "modified"), &found->modified_ms) == NG_OK;
@@ -218,7 +273,8 @@ static int find_found(const struct as_of *find, uint64_t newest, struct ng_as_of
     int rc = NG_OK;
     bool more = find->point->kind == POINT_TIME;
     while (rc == NG_OK && more && ret->revision < newest) {
-        uint64_t next = ret->revision + 1;
+        bool is_thinned = ret->revision != 0 && !ret->kept;
+        uint64_t next = is_thinned ? ret->after : ret->revision + 1;
         struct found found = {.modified_ms = 0};
         const struct ng_range range = {
             .size = sizeof(range), .from = next, .to = next, .limit = 1};

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* test_history_file_kept.c - versions of files that are not kept: as-of reads say so. The test
+ * moves the clock. */
+#include "test_history_rig.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/base/text/rfc3339.h"
+#include "core/store/store.h"
+#include "notegate/files.h"
+#include "test_clock.h"
+
+#define MINUTE_MS (INT64_C(60) * 1000)
+
+/* ---- files ---- */
+
+static void run_as(const char *agent, const char *run, const char *arguments)
+{
+    struct call *call = call_new(harness.gateway);
+    assert_non_null(call);
+    assert_int_equal(call_set_caller(call, ng_str_of(agent), ng_str_of(NULL), NG_ROLE_ADMIN,
+                                     NG_MODE_AGENT, true),
+                     NG_OK);
+    call_set_run(call, ng_str_of(run));
+    struct answer answer = harness_run(call, "fileEditor", arguments);
+    if (answer.rc != NG_OK) {
+        fail_msg("%s: %s", arguments, answer.message);
+    }
+    answer_free(&answer);
+}
+
+static void create(const char *name, const char *text)
+{
+    run_as("ada", NULL,
+           args("{'command':'create','path':'%s/%s','file_text':'%s'}", root, name, text));
+}
+
+static void insert(const char *agent, const char *run, const char *name, const char *text)
+{
+    run_as(agent, run,
+           args("{'command':'insert','path':'%s/%s','insert_line':0,'new_str':'%s'}", root,
+                name, text));
+}
+
+/* A minute later. */
+static void insert_next(const char *name, const char *text)
+{
+    test_clock_pass(MINUTE_MS);
+    insert("ada", NULL, name, text);
+}
+
+/* Another program saves the file. */
+static void save(const char *name, const char *text, int64_t modified_ms)
+{
+    char path[2 * ROOT_SIZE];
+    const struct timespec time = {.tv_sec = modified_ms / 1000};
+    const struct timespec times[2] = {time, time};
+    (void)snprintf(path, sizeof(path), "%s/%s", root, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* ---- answers ---- */
+
+/* history_read: the content, or the code of the failure and its details. */
+static const char *read_at(const char *name, const char *point)
+{
+    struct answer answer = harness_call(&harness, "history_read",
+                                        args("{'path':'%s/%s','at':'%s'}", root, name, point));
+    const char *text = answer.rc == NG_OK ? at(answer.text, "content")
+                                          : args("%s %s", answer.code,
+                                                 answer.details != NULL ? answer.details : "");
+    answer_free(&answer);
+    return text;
+}
+
+static const char *read_at_ms(const char *name, int64_t time_ms)
+{
+    char time[RFC3339_SIZE];
+    rfc3339_write(time_ms, RFC3339_MS, time);
+    return read_at(name, time);
+}
+
+/* The number of the newest change of the file. */
+static int64_t newest_seq(const char *name)
+{
+    struct answer answer = go("history_log", args("{'path':'%s/%s'}", root, name));
+    int64_t seq = int_at(answer.text, "changes.0.seq");
+    answer_free(&answer);
+    return seq;
+}
+
+/* ---- as-of reads ---- */
+
+#define NOT_KEPT "NOT_KEPT {\"before\":1,\"after\":4}"
+
+static void test_thinned(void **state)
+{
+    int64_t seqs[6] = {0};
+    int64_t times[6] = {0};
+    (void)state;
+    test_clock_begin_day();
+    create("f", "1");
+    for (int number = 1; number <= 5; number++) {
+        test_clock_pass(number == 5 ? 3 * TEST_CLOCK_DAY_MS : 0);
+        if (number > 1) {
+            create("beside", "x");
+            run_as("ada", NULL, args("{'command':'delete','path':'%s/beside'}", root));
+            insert_next("f", args("%d", number));
+        }
+        seqs[number] = newest_seq("f");
+        times[number] = store_change_ms(harness.gateway->store);
+    }
+    thin();
+    for (int number = 2; number <= 3; number++) {
+        assert_string_equal(read_at("f", args("%d", number)), NOT_KEPT);
+        assert_string_equal(read_at("f", args("#%" PRId64, seqs[number])), NOT_KEPT);
+        assert_string_equal(read_at("f", args("#%" PRId64, seqs[number] + 3)), NOT_KEPT);
+        assert_string_equal(read_at_ms("f", times[number] + 1), NOT_KEPT);
+        assert_string_equal(read_at_ms("f", times[number] + MINUTE_MS / 2), NOT_KEPT);
+    }
+    assert_string_equal(read_at("f", args("#%" PRId64, seqs[1])), "1");
+    assert_string_equal(read_at("f", args("#%" PRId64, seqs[1] + 3)), "1");
+    assert_string_equal(read_at_ms("f", times[1] + MINUTE_MS / 2), "1");
+    assert_string_equal(read_at("f", args("#%" PRId64, seqs[4])), "4\n3\n2\n1");
+    assert_string_equal(read_at_ms("f", times[4] + MINUTE_MS), "4\n3\n2\n1");
+    assert_string_equal(read_at_ms("f", times[5] + MINUTE_MS), "5\n4\n3\n2\n1");
+    test_clock_reset();
+}
+
+/* A content that another program saved has no change of its own: it may have been there from
+ * the version before on. */
+static void test_thinned_and_found(void **state)
+{
+    (void)state;
+    test_clock_begin_day();
+    create("f", "1");
+    int64_t start = store_change_ms(harness.gateway->store);
+    test_clock_pass(MINUTE_MS);
+    save("f", "2", start + MINUTE_MS);
+    insert_next("f", "3");
+    insert_next("f", "4");
+    assert_string_equal(read_at_ms("f", start + MINUTE_MS * 3 / 2), "2");
+    test_clock_pass(3 * TEST_CLOCK_DAY_MS);
+    insert_next("f", "5");
+    thin();
+    assert_string_equal(read_at_ms("f", start + MINUTE_MS / 2), NOT_KEPT);
+    assert_string_equal(read_at_ms("f", start + MINUTE_MS * 3 / 2), NOT_KEPT);
+    assert_string_equal(read_at_ms("f", start + MINUTE_MS * 5 / 2), NOT_KEPT);
+    assert_string_equal(read_at_ms("f", start + MINUTE_MS * 7 / 2), "4\n3\n2");
+    test_clock_reset();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_ROOTS(test_thinned),
+        WITH_ROOTS(test_thinned_and_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
