@@ -29,6 +29,11 @@ static const struct ng_collection files_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
+        .name = FILE_VERSION_PINS,
+        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
+        .field_size = sizeof(struct ng_field),
+    },
+    {
         .name = FILES_INTENTS,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),
@@ -211,6 +216,21 @@ bool files_has_space(struct files *files, struct ng_str space)
     return found;
 }
 
+/* ---- for the upkeep of the store ---- */
+
+static bool files_pinned(void *user, const struct ng_key *key, uint64_t revision)
+{
+    const struct files *files = user;
+    return str_is(key->collection, NG_FILE_VERSIONS) &&
+           store_pins_have(&files->pins, key, revision);
+}
+
+static int files_load_pins(void *user, struct call *call)
+{
+    struct files *files = user;
+    return file_version_pins_load(files->store, call, &files->pins);
+}
+
 int files_open(struct call *call, struct store *store, const struct ng_str *roots, size_t count,
                const struct files_own *own, struct files **ret)
 {
@@ -241,6 +261,8 @@ int files_open(struct call *call, struct store *store, const struct ng_str *root
         files_close(files);
         return rc;
     }
+    const struct store_pinner pinner = {files_load_pins, files_pinned, files};
+    store_pin_revisions(store, &pinner);
     *ret = files;
     return NG_OK;
 }
@@ -258,6 +280,7 @@ void files_close(struct files *files)
     lock_done(&files->roots_lock);
     lock_done(&files->locks_lock);
     files_kept_done(&files->kept);
+    store_pins_done(&files->pins);
     free(files);
 }
 

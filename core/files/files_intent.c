@@ -415,6 +415,9 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
     if (versions->saved.real.len > 0) {
         file_version_saved(&versions->saved, &changes[count++]);
     }
+    if (file_version_is_pinned(&versions->saved)) {
+        file_version_pin(&versions->saved, &changes[count++]);
+    }
     set_change(&changes[count], events, space, now, files_event_fn, record);
     changes[count++].action = files_event_action(record);
     if (moves && !record->replaced) { /* else the source path belongs to another file by now */

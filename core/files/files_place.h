@@ -144,6 +144,7 @@ struct files {
     struct lock locks_lock;
     struct file_lock *locks[FILES_LOCK_BUCKETS];
     struct files_kept kept;
+    struct store_pins pins; /* of versions, for the upkeep in progress */
 };
 
 struct file_roots *files_roots_ref(struct files *files);

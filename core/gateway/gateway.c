@@ -224,10 +224,7 @@ static int upkeep_step(struct ng_call *pub, void *user)
     alloc_trim();
     disk_look(gateway->disk);
     disk_look_roots(gateway->disk);
-    int rc = journal_pins_load(gateway->journal, call);
-    if (rc == NG_OK) {
-        rc = store_maintain(gateway->store, call);
-    }
+    int rc = store_maintain(gateway->store, call);
     rc = first_error(rc, host_purge_upkeep(gateway, call));
     rc = first_error(rc, journal_keep_run(gateway->journal, call));
     rc = first_error(rc, keys_upkeep(gateway->keys, call));

@@ -458,7 +458,7 @@ static void front_free(struct journal_front *front)
     pthread_cond_destroy(&front->wake);
     lock_done(&front->lock);
     journal_keep_close(front);
-    free(front->pins);
+    store_pins_done(&front->pins);
     free(front->referenced);
     free(front);
 }
@@ -509,6 +509,7 @@ int journal_open(struct call *call, struct gateway *gateway, const struct ng_jou
         return rc;
     }
     front_offer(front);
+    journal_pins_offer(front);
     /* From here on the store may have a watch on the front: it is closed with the gateway. */
     *ret = front;
     return front_start(front, call);

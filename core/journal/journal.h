@@ -71,9 +71,4 @@ int journal_purge(struct journal_front *front, struct call *call, const struct n
 void journal_set_keep(struct journal_front *front, int64_t keep_ms);
 /* Upkeep, once an hour: removes entries older than journal.keep, by store_now(). */
 int journal_keep_run(struct journal_front *front, struct call *call);
-/* Before store_maintain(): loads the versions that checkpoints pin and passes them to the
- * store.
- */
-int journal_pins_load(struct journal_front *front, struct call *call);
-
 #endif

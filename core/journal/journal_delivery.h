@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "core/base/lock.h"
+#include "core/store/store.h"
 #include "journal.h"
 
 #define DELIVERY_PAGE NG_DELIVERY_MAX /* events of one read of the feed */
@@ -67,8 +68,7 @@ struct journal_front {
     int64_t backlog;      /* events of interest up to `seen` that are not delivered */
     uint64_t opened;      /* the last event at the start; 0 once the backlog includes it */
 
-    uint64_t *pins; /* sorted hashes of pinned revisions, for the upkeep in progress */
-    size_t pin_count;
+    struct store_pins pins;  /* of checkpoints, for the upkeep in progress */
     atomic_llong keep_ms;    /* journal.keep; 0: no limit */
     _Atomic int64_t kept_ms; /* time of the last trim */
     char *referenced; /* NULL, or collections that any gateway references, between spaces */
@@ -154,6 +154,8 @@ int journal_merge(struct journal_front *front, struct ng_call *call, struct ng_s
  * store needs them also while the journal is unreachable. Stores the pins of one checkpoint. */
 int journal_pins_put(struct journal_front *front, struct call *call, struct ng_str space,
                      struct ng_str id, struct ng_str json);
+/* Offers them to the store. */
+void journal_pins_offer(struct journal_front *front);
 /* Removes the pins of a deleted checkpoint. */
 int journal_pins_delete(struct journal_front *front, struct call *call, struct ng_str space,
                         struct ng_str id);

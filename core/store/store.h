@@ -190,10 +190,39 @@ int store_purge_data(struct store *store, struct call *call, const uint64_t *seq
 int store_purge_sweep(struct store *store, struct call *call);
 /* Another history.keep, from the next upkeep on. */
 void store_set_keep(struct store *store, int64_t keep_ms);
-void store_pin_revisions(struct store *store,
-                         bool (*pinned)(void *user, const struct ng_key *key,
-                                        uint64_t revision),
-                         void *user);
+/* Revisions that the upkeep does not thin out. Copied. */
+struct store_pinner {
+    int (*load)(void *user, struct call *call); /* before each thinning; NULL: none */
+    bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
+    void *user;
+};
+#define STORE_PINNERS_MAX 4
+void store_pin_revisions(struct store *store, const struct store_pinner *pinner);
+
+/* ---- pins in documents: store_pins.c */
+
+/* Hex digits that name a revision in the text of a document. */
+#define STORE_PIN_CHARS 16
+/* ret: STORE_PIN_CHARS + 1. */
+void store_pin_write(const struct ng_key *key, uint64_t revision, char *ret);
+
+/* Sorted hashes. */
+struct store_pins {
+    uint64_t *list;
+    size_t count;
+};
+
+struct store_pins_in {
+    const char *collection, *space;
+    uint32_t page; /* documents that are read at once */
+};
+
+/* Replaces *inout by all pins in these documents; a failure leaves it. */
+int store_pins_load(struct store *store, struct call *call, const struct store_pins_in *in,
+                    struct store_pins *inout);
+bool store_pins_have(const struct store_pins *pins, const struct ng_key *key,
+                     uint64_t revision);
+void store_pins_done(struct store_pins *pins);
 int store_health(struct store *store, struct call *call);
 /* Advice of the backend to the operator, one sentence or command each. */
 int store_advise(struct store *store, struct call *call, ng_finding_fn *advice, void *user);

@@ -237,8 +237,8 @@ struct store {
         const char *collection; /* or NULL */
     } watchers[STORE_WATCHERS_MAX];
     size_t watcher_count;
-    bool (*pinned)(void *user, const struct ng_key *key, uint64_t revision);
-    void *pinned_user;
+    struct store_pinner pinners[STORE_PINNERS_MAX];
+    size_t pinner_count;
     struct store_clock clock;
     _Atomic int64_t change_ms;  /* time of the newest change */
     _Atomic int64_t keep_ms;    /* history.keep */

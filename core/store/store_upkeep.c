@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* store_upkeep.c - removes old data: history beyond history.keep, stored answers, purged
  * documents; and keeps a clock for it, because the system's clock may be wrong for a while. */
+#include <assert.h>
+
 #include "core/base/clock.h"
 #include "core/base/lock.h"
 #include "core/base/log.h"
@@ -108,21 +110,30 @@ int64_t store_now(struct store *store)
 
 /* ---- upkeep ---- */
 
-void store_pin_revisions(struct store *store,
-                         bool (*pinned)(void *user, const struct ng_key *key,
-                                        uint64_t revision),
-                         void *user)
+void store_pin_revisions(struct store *store, const struct store_pinner *pinner)
 {
-    store->pinned = pinned;
-    store->pinned_user = user;
+    assert(store->pinner_count < STORE_PINNERS_MAX);
+    store->pinners[store->pinner_count++] = *pinner;
 }
 
-static bool store_pins_nothing(void *user, const struct ng_key *key, uint64_t revision)
+static bool store_pinned(void *user, const struct ng_key *key, uint64_t revision)
 {
-    (void)user;
-    (void)key;
-    (void)revision;
-    return false;
+    const struct store *store = user;
+    bool pinned = false;
+    for (size_t i = 0; i < store->pinner_count && !pinned; i++) {
+        pinned = store->pinners[i].pinned(store->pinners[i].user, key, revision);
+    }
+    return pinned;
+}
+
+static int store_load_pins(struct store *store, struct call *call)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; i < store->pinner_count && rc == NG_OK; i++) {
+        const struct store_pinner *pinner = &store->pinners[i];
+        rc = pinner->load != NULL ? pinner->load(pinner->user, call) : NG_OK;
+    }
+    return rc;
 }
 
 void store_set_keep(struct store *store, int64_t keep_ms)
@@ -139,9 +150,11 @@ int store_maintain(struct store *store, struct call *call)
     int64_t now = store_now(store);
     int64_t before = atomic_load(&store->thinned_ms);
     bool thin = now < before || now - before >= STORE_THIN_MS;
-    int rc = store->backend->maintain(
-        store->db, &call->pub, now, thin ? atomic_load(&store->keep_ms) : 0,
-        store->pinned != NULL ? store->pinned : store_pins_nothing, store->pinned_user);
+    int64_t keep_ms = thin ? atomic_load(&store->keep_ms) : 0;
+    int rc = keep_ms > 0 ? store_load_pins(store, call) : NG_OK;
+    if (rc == NG_OK) {
+        rc = store->backend->maintain(store->db, &call->pub, now, keep_ms, store_pinned, store);
+    }
     if (thin && rc == NG_OK) {
         /* Not where history.keep has changed meanwhile. */
         (void)atomic_compare_exchange_strong(&store->thinned_ms, &before, now);

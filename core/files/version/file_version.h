@@ -11,7 +11,12 @@
 #include "core/store/store.h"
 #include "notegate/files.h"
 
-#define FILE_VERSION_HASH 33 /* 32 hex digits and a NUL */
+#define FILE_VERSION_HASH 33   /* 32 hex digits and a NUL */
+#define FILE_VERSION_OP_MAX 16 /* hex digits of a change's id */
+/* OP/HASH and a NUL. */
+#define FILE_VERSION_PIN_SIZE (FILE_VERSION_OP_MAX + STORE_PIN_CHARS + 2)
+/* The documents with the pins. */
+#define FILE_VERSION_PINS "file_version_pins"
 
 /* A version to be added, and how it was. Texts are in call memory. */
 struct file_version {
@@ -29,6 +34,7 @@ struct file_version {
     /* Out. */
     uint64_t number; /* 0: none was added */
     uint64_t lines_added, lines_removed;
+    char pin[FILE_VERSION_PIN_SIZE]; /* the id of its pins */
 };
 
 /* Change functions; user: the struct file_version. file_version_found_fn() adds the content
@@ -40,6 +46,15 @@ ng_change_fn file_version_saved_fn;
 /* Their change: of the document, with its action. */
 void file_version_found(struct file_version *version, struct ng_change *ret);
 void file_version_saved(struct file_version *version, struct ng_change *ret);
+
+/* ---- versions that are not thinned out: file_version_pin.c ---- */
+
+/* Did the version come with a move or a copy? Then it, and the one that it came from, are
+ * pinned by this change, behind its own. */
+bool file_version_is_pinned(const struct file_version *version);
+void file_version_pin(struct file_version *version, struct ng_change *ret);
+/* See store_pins_load(). */
+int file_version_pins_load(struct store *store, struct call *call, struct store_pins *inout);
 
 /* The newest version. number 0: there is none; hash "": the file is gone. May block. */
 int file_version_newest(struct store *store, struct call *call, struct ng_str space,

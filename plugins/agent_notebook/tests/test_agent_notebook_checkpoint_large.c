@@ -196,7 +196,6 @@ static void test_unpinned(void **state)
     (void)ask(bench, "checkpoint_delete", form(bench, "{\"checkpoint_id\":\"%s\"}", first));
     struct call *call = harness_new_call(&bench->harness);
     test_clock_pass(TEST_CLOCK_HOUR_MS);
-    assert_int_equal(journal_pins_load(gateway->journal, call), NG_OK);
     store_set_keep(gateway->store, 1);
     assert_int_equal(store_maintain(gateway->store, call), NG_OK);
     struct ng_key key = {ng_str_of("pages"), ng_str_of("shared"), ng_str_of(page)};

@@ -287,7 +287,8 @@ static void test_history_with_gaps(void **state)
         update(*state, &page, ",\"append\":\"x\\n\"");
     }
     struct call *call = harness_new_call(harness);
-    store_pin_revisions(harness->gateway->store, two_and_five, NULL);
+    store_pin_revisions(harness->gateway->store,
+                        &(struct store_pinner){.pinned = two_and_five});
     /* Everything is old: of what a day has, only the first and the last stay, and
      * what is newest anyway. */
     test_clock_pass(TEST_CLOCK_HOUR_MS);

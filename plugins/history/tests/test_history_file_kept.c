@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_history_file_kept.c - versions of files that are not kept: as-of reads say so. The test
- * moves the clock. */
+/* test_history_file_kept.c - which versions of files are kept, and what is told where one is
+ * not. The tests move the clock. */
 #include "test_history_rig.h"
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/text/rfc3339.h"
@@ -160,11 +161,81 @@ static void test_thinned_and_found(void **state)
     test_clock_reset();
 }
 
+/* ---- moves and copies */
+
+static void run_on(const char *command, const char *name, const char *to)
+{
+    run_as("ada", NULL,
+           args("{'command':'%s','path':'%s/%s','destination':'%s/%s'}", command, root, name,
+                root, to));
+}
+
+static void remove_file(const char *name)
+{
+    char path[2 * ROOT_SIZE];
+    (void)snprintf(path, sizeof(path), "%s/%s", root, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The versions of a file that can be read, of `count`: "1,3". */
+static const char *kept_of(const char *name, int count)
+{
+    static char text[64];
+    size_t len = 0;
+    for (int number = 1; number <= count; number++) {
+        if (strncmp(read_at(name, args("%d", number)), "NOT_KEPT", strlen("NOT_KEPT")) != 0) {
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%d", len > 0 ? "," : "",
+                                    number);
+        }
+    }
+    return text;
+}
+
+static void insert_more(const char *name, int times)
+{
+    for (int i = 0; i < times; i++) {
+        insert_next(name, "more");
+    }
+}
+
+/* Both the version that a copy or a move came from, and the one that came with it, stay. */
+static void test_thinned_between_paths(void **state)
+{
+    (void)state;
+    test_clock_begin_day();
+    create("f", "1");
+    insert_more("f", 2);
+    create("copy", "former");
+    remove_file("copy");
+    run_on("copy", "f", "copy"); /* 3, from f@3; 2 is the removal */
+    insert_more("f", 2);
+    insert_more("copy", 3);
+    create("moved", "former");
+    remove_file("moved");
+    run_on("move", "f", "moved"); /* 2, from f@5 */
+    create("f", "again");
+    insert_more("f", 2);
+    insert_more("moved", 3);
+    test_clock_pass(3 * TEST_CLOCK_DAY_MS);
+    insert_more("f", 1);
+    insert_more("copy", 1);
+    insert_more("moved", 1);
+    thin();
+    assert_string_equal(kept_of("f", 10), "1,3,5,9,10");
+    assert_string_equal(kept_of("copy", 7), "1,3,6,7");
+    assert_string_equal(kept_of("moved", 6), "1,2,5,6");
+    struct answer answer = go("history_log", args("{'path':'%s/moved','limit':200}", root));
+    assert_non_null(strstr(answer.text, args("moved from %s/f", root)));
+    answer_free(&answer);
+    test_clock_reset();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ROOTS(test_thinned),
         WITH_ROOTS(test_thinned_and_found),
+        WITH_ROOTS(test_thinned_between_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

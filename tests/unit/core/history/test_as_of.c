@@ -319,7 +319,7 @@ static void test_every_point(void **state)
 static void test_every_point_with_pins(void **state)
 {
     (void)state;
-    store_pin_revisions(store(), pin_some, NULL);
+    store_pin_revisions(store(), &(struct store_pinner){.pinned = pin_some});
     expect_histories();
 }
 
