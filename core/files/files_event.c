@@ -33,6 +33,7 @@ static void add_version(struct buf *data, const struct file_version *version)
                          data->len > 1 ? "," : "", (unsigned long long)version->number,
                          (unsigned long long)version->lines_added,
                          (unsigned long long)version->lines_removed);
+        (void)buf_add_c(data, version->has_gap ? ",\"gap\":true" : "");
     }
 }
 

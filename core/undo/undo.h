@@ -75,7 +75,8 @@ struct undo_doc {
     bool is_file;      /* the revisions are versions of a file */
     uint64_t moved_at; /* of a file: the newest selected one that came with a move; 0: none */
     struct ng_str moved_from; /* the path that it came from */
-    bool is_whole;            /* a part of a move that is not taken back in parts */
+    bool is_whole; /* a part of a move that is not taken back in parts; or what was before is
+                      not kept */
 };
 
 struct undo_moved;
@@ -176,7 +177,7 @@ struct undo_file_change {
     uint64_t version; /* of a file; else the revision */
     bool is_file;
     bool moved_away;    /* counts by the event at the new path */
-    bool is_whole;      /* of a move of a folder, or between spaces */
+    bool is_whole;      /* of a move of a folder, or between spaces; or behind a gap */
     struct ng_str from; /* it came with a move, from here; memory of the undo's call */
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };

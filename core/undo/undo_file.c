@@ -37,7 +37,8 @@ static int change_read(struct undo *undo, const struct ng_value *data,
     ret->is_file = true;
     ret->version = (uint64_t)number;
     ret->key.collection = ng_str_of(NG_FILE_VERSIONS);
-    ret->is_whole = json_get(data, "folder") != NULL || json_get(data, "across") != NULL;
+    ret->is_whole = json_get(data, "folder") != NULL || json_get(data, "across") != NULL ||
+                    json_get(data, "gap") != NULL;
     int rc = change_text(undo, data, "from", &ret->from);
     return rc == NG_OK && json_get(data, "undo") != NULL
                ? change_text(undo, data, "path", &ret->done)

@@ -141,7 +141,8 @@ static const struct ng_tool history_tools[] = {
 };
 
 static const struct ng_code history_codes[] = {
-    {"NOT_KEPT", 404, "the content of this revision was thinned out (history.keep)"},
+    {"NOT_KEPT", 404,
+     "the content of this revision is not kept (history.keep, history.max_file)"},
 };
 
 static const struct ng_plugin history_plugin = {

@@ -62,6 +62,9 @@ int history_target(struct ng_call *call, struct history_target *ret);
  * there; HISTORY_NOT_KEPT. */
 int history_at(struct ng_call *call, const struct history_target *target, const char *name,
                struct ng_str fallback, struct history_version *ret);
+/* history_diff without `from`, of a version that follows a content that was not kept. */
+int history_fail_gap(struct ng_call *call, const struct history_target *target,
+                     uint64_t revision);
 /* The change that made a revision. */
 int history_change_of(struct ng_call *call, const struct history_target *target,
                       uint64_t revision, struct history_change *ret);
@@ -171,6 +174,7 @@ struct history_document {
     struct ng_key key;             /* of its revisions; into texts */
     struct ng_key shown;           /* as answers name it: a file by its path; into texts */
     bool is_file;
+    bool has_gap;            /* of a file: what was before `first` was not kept */
     uint64_t first, last;    /* revisions of these changes */
     uint64_t last_seq;       /* the newest of these changes */
     uint64_t changes;        /* their number */

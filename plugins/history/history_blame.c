@@ -31,6 +31,7 @@ struct blamed {
     uint64_t first; /* forward: the revision that the walk began with, with its path */
     bool is_view;   /* the text is a view, and so are those of earlier versions */
     bool exact;     /* no revision was thinned out */
+    bool has_gap;   /* a version that was walked through follows a content that was not kept */
     int rc;
 };
 
@@ -52,6 +53,18 @@ enum blame_outcome {
     BLAME_OLDER, /* a line may be older than the walk's first revision */
     BLAME_UNFIT  /* a text is too long or none, or there was too much to compare */
 };
+
+/* Lines of a content that was not kept count for the version behind it. */
+static bool follows_gap(struct blamed *blamed, struct ng_str json)
+{
+    static const char name[] = "\"gap\"";
+    const struct ng_host *host = blamed->call->host;
+    const struct ng_value *body = NULL;
+    return blamed->target.collection == NULL && json.len > 0 &&
+           memmem(json.data, json.len, name, sizeof(name) - 1) != NULL &&
+           host->json_parse(blamed->call, json, &body) == NG_OK &&
+           host->json_get(body, "gap") != NULL;
+}
 
 static int blame_newer(struct blamed *blamed, const struct ng_doc *row)
 {
@@ -77,6 +90,7 @@ static int take_newer(void *user, const struct ng_doc *row)
         return 0;
     }
     blamed->rc = blame_newer(blamed, row);
+    blamed->has_gap = blamed->has_gap || follows_gap(blamed, row->json);
     return blamed->rc != NG_OK || blamed->call->host->cancelled(blamed->call);
 }
 
@@ -141,6 +155,7 @@ static void blame_discard(struct blamed *blamed)
 {
     blame_free(blamed->blame);
     blamed->blame = NULL;
+    blamed->has_gap = false;
     blamed->rc = NG_OK;
 }
 
@@ -179,6 +194,7 @@ static int take_older(void *user, const struct ng_doc *row)
         (void)step_older(&step, text);
     }
     blamed->rc = rc == NG_OK ? blamed->rc : rc;
+    blamed->has_gap = blamed->has_gap || follows_gap(blamed, row->json);
     return blamed->rc != NG_OK || blame_settled(blamed->blame) ||
            blamed->call->host->cancelled(blamed->call);
 }
@@ -222,7 +238,8 @@ static int blame_backward(struct blamed *blamed)
 static int blame_count(struct blamed *blamed)
 {
     const struct history_paths *paths = &blamed->paths;
-    blamed->exact = blame_exact(blamed->blame) && !paths->is_cut;
+    bool has_gap = blamed->has_gap || follows_gap(blamed, blamed->version.doc->json);
+    blamed->exact = blame_exact(blamed->blame) && !paths->is_cut && !has_gap;
     int rc = NG_OK;
     for (size_t at = 0; at < paths->count && rc == NG_OK && blamed->exact; at++) {
         const struct history_path *path = &paths->items[at];

@@ -24,6 +24,7 @@ struct changed_by {
     uint64_t revision;
     struct ng_origin origin;
     bool is_file;
+    bool has_gap;
 };
 
 static struct history_document *changed_make(const struct changed_by *by)
@@ -80,6 +81,7 @@ static struct changed_by changed_by(struct ng_call *call, const struct ng_event 
         call->host->json_parse(call, event->data, &data) == NG_OK) {
         by.is_file = history_file_version(call, event, data, &by.key, &by.revision);
         by.origin = history_origin(call, event, data);
+        by.has_gap = call->host->json_get(data, "gap") != NULL;
     }
     return by;
 }
@@ -99,6 +101,9 @@ static int changed_take(void *user, const struct ng_event *event)
     if (document == NULL) {
         changed->rc = history_no_memory(changed->call);
         return 1;
+    }
+    if (by.revision <= document->first) {
+        document->has_gap = by.is_file && by.has_gap;
     }
     document->first = u64_min(document->first, by.revision);
     document->last = u64_max(document->last, by.revision);

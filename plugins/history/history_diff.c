@@ -178,6 +178,11 @@ static int diff_before(struct diffed *diffed)
     struct ng_call *call = diffed->call;
     uint64_t before = diffed->to.revision - 1;
     diffed->from = (struct history_version){.doc = NULL};
+    bool has_gap = diffed->target.collection == NULL &&
+                   call->host->json_get(diffed->to.doc->body, "gap") != NULL;
+    if (has_gap && !ng_has_arg(call, "from")) {
+        return history_fail_gap(call, &diffed->target, diffed->to.revision);
+    }
     if (before == 0 && !ng_has_arg(call, "from")) {
         return NG_OK;
     }

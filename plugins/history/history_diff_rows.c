@@ -148,7 +148,7 @@ static int rows_compare(struct rows *rows, const struct history_document *docume
     rows->to.path = rows->from.path;
     *ret = ROW_NOT_KEPT;
     bool has_content = collection != NULL && (collection->flags & NG_COLLECTION_CONTENT) != 0;
-    if (!document->is_file && !has_content) {
+    if ((!document->is_file && !has_content) || document->has_gap) {
         return NG_OK;
     }
     int rc = side_read(&rows->from, key, document->first - 1);

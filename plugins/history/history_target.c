@@ -178,19 +178,35 @@ static struct ng_str shown(const struct history_target *target)
     return utf8_cut(target->key.id, HISTORY_SHOWN);
 }
 
-static int not_kept(struct ng_call *call, const struct history_target *target,
-                    const struct ng_as_of *found)
+static void put_nearest(struct ng_call *call, uint64_t before, uint64_t after)
 {
     struct ng_writer *writer = call->host->details(call);
     json_object(writer);
-    if (found->before != 0) {
-        json_member_int(writer, "before", (int64_t)found->before);
+    if (before != 0) {
+        json_member_int(writer, "before", (int64_t)before);
     }
-    if (found->after != 0) {
-        json_member_int(writer, "after", (int64_t)found->after);
+    if (after != 0) {
+        json_member_int(writer, "after", (int64_t)after);
     }
     json_end(writer);
+}
+
+int history_fail_gap(struct ng_call *call, const struct history_target *target,
+                     uint64_t revision)
+{
     struct ng_str id = shown(target);
+    put_nearest(call, revision - 1, revision);
+    return ng_fail(call, HISTORY_NOT_KEPT,
+                   "what %.*s was before version %llu was not kept (history.max_file); name "
+                   "another version as `from`",
+                   (int)id.len, id.data, (unsigned long long)revision);
+}
+
+static int not_kept(struct ng_call *call, const struct history_target *target,
+                    const struct ng_as_of *found)
+{
+    struct ng_str id = shown(target);
+    put_nearest(call, found->before, found->after);
     return ng_fail(call, HISTORY_NOT_KEPT,
                    "revision %llu of %.*s is not kept (history.keep); the nearest that are: "
                    "%llu before it, %llu after it (0: none)",

@@ -75,6 +75,9 @@ static void put_version(struct buf *out, const struct file_version *version,
         (void)buf_printf(out, ",\"from_version\":%llu",
                          (unsigned long long)version->other_version);
     }
+    if (version->has_gap) {
+        (void)buf_add_c(out, ",\"gap\":true");
+    }
     (void)buf_add_char(out, '}');
 }
 
@@ -135,6 +138,9 @@ static int draft_removal(struct call *call, struct file_version *version,
     if (version->other.len > 0) {
         put_member(&data, "to", version->other);
     }
+    if (version->has_gap) {
+        (void)buf_add_c(&data, ",\"gap\":true");
+    }
     (void)buf_add_char(&data, '}');
     if (data.rc == NG_OK) {
         store_draft_event(next, buf_str(&data));
@@ -159,6 +165,7 @@ static int draft_version(struct call *call, struct file_version *version,
 static void forget_outcome(struct file_version *version)
 {
     version->number = 0;
+    version->has_gap = false;
     version->lines_added = 0;
     version->lines_removed = 0;
 }
@@ -184,8 +191,10 @@ int file_version_saved_fn(struct ng_call *call, const struct ng_doc *present,
     }
     if (str_equal(json_get_text(version_body(present), "op"), version->op)) {
         version->number = present->revision; /* an earlier attempt has added it */
+        version->has_gap = json_is(json_get(version_body(present), "gap"), NG_TYPE_TRUE);
         return NG_OK;
     }
+    version->has_gap = version->before != NULL && !version_has_hash(present, version->before);
     return draft_version(call_of(call), version, present, next);
 }
 

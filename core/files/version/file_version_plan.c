@@ -129,6 +129,7 @@ static void plan_move(const struct file_version_change *change,
                       const struct file_version *newest, struct file_versions *ret)
 {
     plan_set(change, "", STR_NONE, &ret->left);
+    ret->left.before = change->before[0] != '\0' ? change->before : NULL;
     if (str_equal(change->space, change->to_space)) {
         ret->left.other = change->to;
     }
@@ -187,6 +188,7 @@ int file_versions_save(struct store *store, struct call *call,
     }
     if (rc == NG_OK) {
         plan_set(change, change->after, content, &ret->saved);
+        ret->saved.before = change->before;
     }
     return rc;
 }

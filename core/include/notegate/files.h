@@ -34,11 +34,13 @@ enum ng_file_type {
  * and for each that it found. The text is the content, the bytes as they are. The JSON has the
  * members: `hash` of the content, `mode` (permission bits), `collections` of the changes so far
  * (words, that of the newest first); of a moved or copied file `from`, its path then, and
- * `from_version` (0: unknown). The file was removed where the document is deleted; then the
- * data of the event has `collections`, and `to` if it was moved. Of a found content it has
+ * `from_version` (0: unknown); `gap`: true where the change found another content than that of
+ * the version before, which was not kept (history.max_file). The file was removed where the
+ * document is deleted; then the data of the event has `collections`, `gap`, and `to` if it was
+ * moved. Of a found content it has
  * `modified`, the time of the file in ms. Quiet, so its changes are in no feed: the event of a
  * change is in the collection of the tool, and has the number of the version as the member
- * `version` of its data. */
+ * `version` of its data, and `gap` as it does. */
 #define NG_FILE_VERSIONS "file_versions"
 /* The action of a version that was found: the author and tool are those of the change that
  * found it, not of the content. */

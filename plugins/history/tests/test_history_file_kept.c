@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/text/rfc3339.h"
+#include "core/call/gateway.h"
 #include "core/store/store.h"
 #include "notegate/files.h"
 #include "test_clock.h"
@@ -230,12 +231,81 @@ static void test_thinned_between_paths(void **state)
     test_clock_reset();
 }
 
+/* ---- contents over the limit */
+
+#define LIMIT 64
+#define LONG "a content of more bytes than the limit that the test sets, from bob"
+
+/* What the run "cut" did to a file that bob had made too large is not what bob did. */
+static void test_after_a_gap(void **state)
+{
+    (void)state;
+    atomic_store(&harness.gateway->limits.version, LIMIT);
+    create("f", "one\\nend");
+    insert("bob", "grow", "f", LONG);
+    run_as("ada", "cut",
+           args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
+                LONG));
+    assert_string_equal(read_at("f", "2"), "bobs\none\nend");
+    struct answer answer = go("history_undo", "{\"run\":\"cut\"}");
+    assert_string_equal(at(answer.text, "items.0.result"), "conflict");
+    assert_string_equal(at(answer.text, "items.0.conflict.reason"), "not_kept");
+    answer_free(&answer);
+    answer = go("history_blame", args("{'path':'%s/f'}", root));
+    assert_string_equal(at(answer.text, "exact"), "false");
+    answer_free(&answer);
+    answer = harness_call(&harness, "history_diff", args("{'path':'%s/f'}", root));
+    assert_string_equal(answer.code, "NOT_KEPT");
+    assert_string_equal(answer.details, "{\"before\":1,\"after\":2}");
+    answer_free(&answer);
+    answer = go("history_diff", args("{'path':'%s/f','from':'1'}", root));
+    assert_string_equal(at(answer.text, "added"), "1");
+    answer_free(&answer);
+    answer = go("history_diff", "{\"run\":\"cut\"}");
+    assert_string_equal(at(answer.text, "documents.0.kept"), "false");
+    assert_string_equal(at(answer.text, "documents.0.diff"), "none");
+    answer_free(&answer);
+    insert("ada", "after", "f", "more");
+    answer = go("history_undo", "{\"run\":\"after\",\"dry_run\":false}");
+    assert_string_equal(at(answer.text, "items.0.result"), "undone");
+    answer_free(&answer);
+    run_as("ada", "last", args("{'command':'delete','path':'%s/f'}", root));
+    answer = go("history_undo", "{\"run\":\"last\"}");
+    assert_string_equal(at(answer.text, "items.0.result"), "undone");
+    answer_free(&answer);
+}
+
+/* The first version, and a removal. */
+static void test_at_the_ends_of_a_gap(void **state)
+{
+    (void)state;
+    atomic_store(&harness.gateway->limits.version, LIMIT);
+    save("f", LONG, clock_unix_ms());
+    run_as("ada", "cut",
+           args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
+                LONG));
+    struct answer answer = go("history_undo", "{\"run\":\"cut\"}");
+    assert_string_equal(at(answer.text, "items.0.conflict.reason"), "not_kept");
+    answer_free(&answer);
+    answer = harness_call(&harness, "history_diff", args("{'path':'%s/f'}", root));
+    assert_string_equal(answer.code, "NOT_KEPT");
+    assert_string_equal(answer.details, "{\"after\":1}");
+    answer_free(&answer);
+    insert("bob", "grow", "f", LONG);
+    run_as("ada", "last", args("{'command':'delete','path':'%s/f'}", root));
+    answer = go("history_undo", "{\"run\":\"last\"}");
+    assert_string_equal(at(answer.text, "items.0.conflict.reason"), "not_kept");
+    answer_free(&answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_ROOTS(test_thinned),
         WITH_ROOTS(test_thinned_and_found),
         WITH_ROOTS(test_thinned_between_paths),
+        WITH_ROOTS(test_after_a_gap),
+        WITH_ROOTS(test_at_the_ends_of_a_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -374,8 +374,9 @@ static void test_recovers_at_the_next_edit(void **state)
     edit_works(harness, APPEND, "f");
     has(harness, "f", "after\nx\n");
     assert_int_equal(count_intents(harness), 0);
+    /* The intent has no version of what it found. */
     versions_are(harness, "f",
-                 "1 created local \"after\\n\" +2-0\n"
+                 "1 created local \"after\\n\" +2-0 gap\n"
                  "2 updated local \"after\\nx\\n\" +1-0\n");
     edit_works(harness, UNDO, "f");
     edit_works(harness, UNDO, "f");

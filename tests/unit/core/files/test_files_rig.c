@@ -379,6 +379,7 @@ static void print_there(struct versions *versions, const struct ng_doc *row)
         (void)buf_printf(versions->out, "@%lld",
                          (long long)json_get_integer(json, "from_version"));
     }
+    (void)buf_add_c(versions->out, json_get(json, "gap") != NULL ? " gap" : "");
 }
 
 static void print_gone(struct versions *versions, const struct ng_doc *row)
@@ -392,6 +393,7 @@ static void print_gone(struct versions *versions, const struct ng_doc *row)
                      (unsigned long long)row->origin.lines_added,
                      (unsigned long long)row->origin.lines_removed);
     print_way(versions, data, "to");
+    (void)buf_add_c(versions->out, json_get(data, "gap") != NULL ? " gap" : "");
 }
 
 /* The version of a found content has the time of the file. */

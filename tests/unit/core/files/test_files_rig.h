@@ -49,8 +49,8 @@ void add_group_tools(struct harness *harness);
 /* ---- versions */
 
 /* Those of a file, oldest first, one a line:
- *   NUMBER ACTION AGENT[ RUN REQUEST] "CONTENT" +ADDED-REMOVED[ from PATH@NUMBER]
- *   NUMBER ACTION AGENT[ RUN REQUEST] gone +0-REMOVED[ to PATH]
+ *   NUMBER ACTION AGENT[ RUN REQUEST] "CONTENT" +ADDED-REMOVED[ from PATH@NUMBER][ gap]
+ *   NUMBER ACTION AGENT[ RUN REQUEST] gone +0-REMOVED[ to PATH][ gap]
  * without `prefix` where a path begins with it. Asserts what all versions have in common. */
 void versions_print(struct harness *harness, const char *path, const char *prefix,
                     struct buf *out);

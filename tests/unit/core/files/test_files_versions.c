@@ -93,6 +93,7 @@ static int tell(void *user, const struct ng_event *event)
                          (long long)json_get_integer(data, "version"),
                          (long long)json_get_integer(data, "added"),
                          (long long)json_get_integer(data, "removed"));
+        (void)buf_add_c(&told->out, json_get(data, "gap") != NULL ? " gap" : "");
     }
     tell_way(told, data, "from");
     tell_way(told, data, "to");
@@ -107,7 +108,7 @@ static void read_events(struct told *told)
                      NG_OK);
 }
 
-/* All events of files: ACTION NAME[ VERSION +ADDED-REMOVED][ from NAME][ to NAME]; */
+/* All events of files: ACTION NAME[ VERSION +ADDED-REMOVED[ gap]][ from NAME][ to NAME]; */
 static void events_are(struct harness *harness, const char *text)
 {
     char root[PATH_SIZE];
@@ -265,7 +266,7 @@ static void test_larger_than_the_limit(void **state)
     edit_works(harness, UNDO, "f");
     versions_are(harness, "f",
                  "1 created local \"one\\n\" +2-0\n"
-                 "2 updated local \"one\\n\" +0-0\n");
+                 "2 updated local \"one\\n\" +0-0 gap\n");
     put(harness, "f", "too large\n"); /* saved by another program */
     edit_works(harness, DELETE, "f");
     put(harness, "g", "too large\n");
@@ -279,10 +280,11 @@ static void test_larger_than_the_limit(void **state)
     versions_are(harness, "l", "1 found local \"just 8\\n\\n\" +3-0\n");
     versions_are(harness, "f",
                  "1 created local \"one\\n\" +2-0\n"
-                 "2 updated local \"one\\n\" +0-0\n"
-                 "3 deleted local gone +0-2\n");
-    events_are(harness, "created f 1 +2-0;updated f;updated f;updated f;updated f 2 +0-0;"
-                        "deleted f 3 +0-2;created h;moved k from g;deleted g to k;updated l;");
+                 "2 updated local \"one\\n\" +0-0 gap\n"
+                 "3 deleted local gone +0-2 gap\n");
+    events_are(harness,
+               "created f 1 +2-0;updated f;updated f;updated f;updated f 2 +0-0 gap;"
+               "deleted f 3 +0-2 gap;created h;moved k from g;deleted g to k;updated l;");
 }
 
 static void test_switched_off(void **state)
