@@ -220,6 +220,28 @@ void file_version_saved(struct file_version *version, struct ng_change *ret)
     set_change(version, file_version_saved_fn, NULL, ret);
 }
 
+static int take_number(void *user, const struct ng_doc *row)
+{
+    uint64_t *number = user;
+    *number = row->deleted ? 0 : row->revision;
+    return 1;
+}
+
+int file_version_number(struct store *store, struct call *call, struct ng_str space,
+                        struct ng_str real, uint64_t *ret)
+{
+    const struct ng_key key = {ng_str_of(NG_FILE_VERSIONS), space, real};
+    const struct ng_range range = {.size = sizeof(range), .limit = 1};
+    struct result kept = call->staged;
+    *ret = 0;
+    int rc = store_history(store, call, &key, &range, take_number, ret);
+    if (rc == NG_ENOTFOUND) {
+        call->staged = kept;
+        rc = NG_OK;
+    }
+    return rc;
+}
+
 int file_version_newest(struct store *store, struct call *call, struct ng_str space,
                         struct ng_str real, struct file_version *ret)
 {
