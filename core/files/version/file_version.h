@@ -17,7 +17,7 @@
 #define FILE_VERSION_PIN_SIZE (FILE_VERSION_OP_MAX + STORE_PIN_CHARS + 2)
 /* The documents with the pins. */
 #define FILE_VERSION_PINS "file_version_pins"
-/* Where files came from that have no version at their path. */
+/* The old paths of files that have no version at their new path. */
 #define FILE_VERSION_CAME "file_version_came"
 
 /* A version to be added, and how it was. Texts are in call memory. */

@@ -236,7 +236,7 @@ static void test_thinned_between_paths(void **state)
 #define LIMIT 64
 #define LONG "a content of more bytes than the limit that the test sets, from bob"
 
-/* What the run "cut" did to a file that bob had made too large is not what bob did. */
+/* The run "cut" shortens a file that bob has made too large: bob's lines are not its own. */
 static void test_after_a_gap(void **state)
 {
     (void)state;
