@@ -3,6 +3,8 @@
  * in batches, and plans those again that have moved. */
 #include "undo.h"
 
+#include <time.h>
+
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
@@ -22,6 +24,7 @@ struct batch {
     size_t count;
     size_t bytes;
     struct undo_doc *again, **last_again; /* to be planned once more */
+    bool is_busy; /* one of them because the store had no place for it */
 };
 
 /* "undo-", and random digits and letters. */
@@ -187,12 +190,12 @@ static void note_changes(struct undo_plan *plan)
 static bool is_refusal(int rc)
 {
     return rc == NG_EINVAL || rc == NG_ETOOLARGE || rc == NG_ECONFLICT || rc == NG_EFORBIDDEN ||
-           rc == NG_EFAILED || rc == NG_ENOTFOUND || rc == NG_EBUSY || rc <= NG_EPLUGIN;
+           rc == NG_EFAILED || rc == NG_ENOTFOUND || rc <= NG_EPLUGIN;
 }
 
 static const char *refusal_name(int rc)
 {
-    if (rc == NG_EBUSY || rc == NG_ECONFLICT) {
+    if (rc == NG_ECONFLICT) {
         return "busy";
     }
     return rc == NG_ETOOLARGE ? "too_large" : "invalid_merge";
@@ -201,6 +204,11 @@ static const char *refusal_name(int rc)
 /* The plan after its commit. One that has moved is planned again. */
 static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
 {
+    if (rc == NG_EBUSY) { /* the queue of the store is full */
+        plan->moved = true;
+        batch->is_busy = true;
+        rc = NG_OK;
+    }
     if (rc != NG_OK && !is_refusal(rc)) {
         return undo_plan_fail(plan, rc);
     }
@@ -349,6 +357,10 @@ static int run_all(struct undo *undo)
         batch_init(batch, undo);
         rc = run_pass(batch, docs);
         docs = batch->again;
+        if (rc == NG_OK && batch->is_busy) {
+            const struct timespec pause = {0, UNDO_BUSY_PAUSE_MS * 1000000L};
+            (void)nanosleep(&pause, NULL);
+        }
     } while (rc == NG_OK && docs != NULL);
     return rc;
 }

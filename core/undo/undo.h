@@ -28,6 +28,8 @@
 #define UNDO_SETTLE_MS 30000
 /* Plans of a document that moves, before it is `busy`. */
 #define UNDO_TRIES_MAX 10
+/* The pause before those again for which the store had no place. */
+#define UNDO_BUSY_PAUSE_MS 100
 /* Commits under way at once. */
 #define UNDO_BATCH STORE_EACH_MAX
 /* Bytes of the contents of one document, which are in memory together. */
@@ -70,6 +72,7 @@ struct undo_doc {
     const struct ng_collection *collection; /* NULL: a file */
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
+    uint64_t first_seq; /* of the oldest selected change */
     unsigned tries;
     bool is_foreign;   /* a change of another agent is among them */
     bool is_file;      /* the revisions are versions of a file */
@@ -84,7 +87,7 @@ struct undo {
     struct call *call;
     const struct ng_undo_work *work;
     struct ng_trail what;
-    const uint64_t *changes; /* as in the work */
+    const uint64_t *changes; /* as in the work, in any order */
     size_t change_count;
     struct hash_table table;
     struct undo_doc *first, **last;
@@ -148,6 +151,9 @@ struct undo_plan {
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
  * done. NG_ETOOLARGE, or the store's error. */
 int undo_select(struct undo *undo);
+/* Are the documents of all changes of its runs selected, whoever may see them, and are there no
+ * newer ones? */
+int undo_select_is_all(struct undo *undo, bool *ret_all);
 /* undo_plan.c. NG_OK: also a conflict; else the plan's call has failed. undo_plan_done() in any
  * case. */
 int undo_plan(struct undo_plan *plan);
@@ -163,6 +169,10 @@ void undo_plan_refuse(struct undo_plan *plan, const char *reason);
 /* Its conflict. */
 int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict);
 
+/* undo_taken.c: have undos taken back all selected changes already? NG_OK, or the undo's call
+ * has failed. */
+int undo_taken(struct undo_plan *plan, bool *ret_taken);
+
 /* restore.c: another revision was expected than the present one. */
 int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint64_t present);
 /* The failure of `own`, message and details, is that of `call`. Returns rc. */
@@ -175,9 +185,9 @@ struct undo_file_change {
     struct ng_key key;
     uint64_t version; /* of a file; else the revision */
     bool is_file;
-    bool moved_away;    /* counts by the event at the new path */
     bool is_whole;      /* of a move of a folder, or between spaces */
     struct ng_str from; /* it came with a move, from here; memory of the undo's call */
+    struct ng_str to; /* it was moved away, to here, and counts by the event there; as `from` */
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };
 

@@ -30,15 +30,16 @@ static int change_read(struct undo *undo, const struct ng_value *data,
                        struct undo_file_change *ret)
 {
     int64_t number = 0;
-    ret->moved_away = json_get(data, "to") != NULL;
-    if (json_integer(json_get(data, "version"), &number) != NG_OK || number < 1) {
-        return NG_OK;
+    int rc = change_text(undo, data, "to", &ret->to);
+    if (rc != NG_OK || json_integer(json_get(data, "version"), &number) != NG_OK ||
+        number < 1) {
+        return rc;
     }
     ret->is_file = true;
     ret->version = (uint64_t)number;
     ret->key.collection = ng_str_of(NG_FILE_VERSIONS);
     ret->is_whole = json_get(data, "folder") != NULL || json_get(data, "across") != NULL;
-    int rc = change_text(undo, data, "from", &ret->from);
+    rc = change_text(undo, data, "from", &ret->from);
     return rc == NG_OK && json_get(data, "undo") != NULL
                ? change_text(undo, data, "path", &ret->done)
                : rc;

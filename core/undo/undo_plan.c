@@ -63,25 +63,6 @@ static int plan_content(struct undo_plan *plan, uint64_t revision, struct conten
     return rc == NG_OK ? rc : call_no_memory(call);
 }
 
-/* Newer groups have been taken out of the text already: the lines become those of the text that
- * is there. */
-static int plan_place(struct undo_plan *plan, struct merge_conflict *conflict,
-                      struct ng_str present)
-{
-    uint64_t lines[MERGE_PLACES_MAX];
-    if (str_equal(present, plan->next.text)) {
-        return NG_OK;
-    }
-    for (size_t i = 0; i < conflict->place_count; i++) {
-        lines[i] = conflict->places[i].line;
-    }
-    int rc = merge_place_lines(plan->next.text, present, lines, conflict->place_count);
-    for (size_t i = 0; i < conflict->place_count; i++) {
-        conflict->places[i].line = lines[i];
-    }
-    return rc;
-}
-
 /* Of the text and of the members. True: there is one. */
 static bool plan_join(struct merge_result *text, const struct merge_result *members)
 {
@@ -96,7 +77,9 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
                      struct merge_result *members, struct ng_str present)
 {
     struct arena *arena = &plan->call->arena;
-    if (plan_place(plan, &text->conflict, present) != NG_OK) {
+    /* Newer groups have been taken out of the text already: a person looks at what is there. */
+    if (!str_equal(present, plan->next.text) && text->conflict.place_count > 0 &&
+        merge_place_conflict(plan->next.text, present, &text->conflict) != NG_OK) {
         return call_no_memory(plan->call);
     }
     if (plan_join(text, members)) {
@@ -254,18 +237,12 @@ static bool plan_is_forbidden(struct undo_plan *plan)
     return others || cells || !dispatch_may_change(call, plan->doc->shown.collection);
 }
 
-int undo_plan(struct undo_plan *plan)
+static int plan_make(struct undo_plan *plan)
 {
     struct undo_doc *doc = plan->doc;
     const struct ng_doc *newest = NULL;
-    plan->result = NG_UNDO_DONE;
-    buf_init(&plan->text, 0);
     if (doc->collection == NULL && !doc->is_file) {
         undo_plan_refuse(plan, "not_kept");
-        return NG_OK;
-    }
-    if (plan_is_forbidden(plan)) {
-        undo_plan_refuse(plan, "forbidden");
         return NG_OK;
     }
     if (doc->is_file) {
@@ -282,6 +259,26 @@ int undo_plan(struct undo_plan *plan)
     rc = undo_plan_merge(plan, newest);
     plan->bytes += newest->text.len + plan->next.text.len;
     return rc == NG_OK && plan->result == NG_UNDO_DONE ? plan_last(plan, newest) : rc;
+}
+
+int undo_plan(struct undo_plan *plan)
+{
+    bool taken = false;
+    plan->result = NG_UNDO_DONE;
+    buf_init(&plan->text, 0);
+    if (plan_is_forbidden(plan)) {
+        undo_plan_refuse(plan, "forbidden");
+        return NG_OK;
+    }
+    int rc = plan_make(plan);
+    if (rc == NG_OK && plan->result == NG_UNDO_CONFLICT) {
+        rc = undo_taken(plan, &taken);
+    }
+    if (rc == NG_OK && taken) {
+        plan->result = NG_UNDO_UNCHANGED;
+        plan->conflict = STR_NONE;
+    }
+    return rc;
 }
 
 void undo_plan_done(struct undo_plan *plan)

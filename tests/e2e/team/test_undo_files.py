@@ -110,6 +110,44 @@ def test_moves_that_went_on_and_places_that_are_taken(place):
     assert (root / "on3").exists() and (root / "taken2").exists() and (root / "taken").read_text() == "ana\n"
 
 
+def test_what_was_taken_back_is_no_conflict_once_more(place):
+    gateway, root = place
+    for name in ("moved", "followed"):
+        (root / name).write_text("one\ntwo\n")
+    edit(gateway, root / "moved", command="move", destination=str(root / "there"))
+    replace(gateway, root / "followed", "two", "robot")
+    edit(gateway, root / "followed", command="move", destination=str(root / "on"), by="ana", run="day")
+    told = undo(gateway, run="night")
+    assert told["undone"] == 2 and sorted(path.name for path in root.iterdir()) == ["moved", "on"]
+    replace(gateway, root / "on", "two", "ana", by="ana", run="day")
+    assert results(undo(gateway, run="night", dry_run=True)) == {"there": ("unchanged", None), "followed": ("unchanged", None)}
+    # The move is there again, and others have moved on.
+    assert results(undo(gateway, run=told["undo"], id=str(root / "moved")))["moved"][0] == "undone" and (root / "there").exists()
+    edit(gateway, root / "there", command="move", destination=str(root / "far"), by="ana", run="day")
+    assert results(undo(gateway, run="night", dry_run=True))["there"] == ("conflict", "moved_on")
+
+
+def test_numbers_of_changes_in_any_order(place):
+    gateway, root = place
+    (root / "a").write_text("one\n")
+    edit(gateway, root / "a", command="move", destination=str(root / "b"))
+    edit(gateway, root / "b", command="move", destination=str(root / "c"))
+    changes = ask(gateway, "history_log", {"run": "night"})["changes"]
+    at_new = sorted(row["seq"] for row in changes if row["id"] in (str(root / "b"), str(root / "c")) and "to" not in row["summary"])
+    assert len(at_new) == 2
+    assert undo(gateway, changes=at_new)["undone"] == 2
+    assert (root / "a").exists() and not (root / "b").exists() and not (root / "c").exists()
+
+
+def test_the_number_at_the_old_path_of_a_move_is_that_of_the_move(place):
+    gateway, root = place
+    (root / "a").write_text("one\n")
+    edit(gateway, root / "a", command="move", destination=str(root / "b"))
+    away, = (row["seq"] for row in ask(gateway, "history_log", {"run": "night"})["changes"] if row["summary"].startswith("moved to"))
+    assert undo(gateway, changes=[away])["undone"] == 1
+    assert (root / "a").exists() and not (root / "b").exists()
+
+
 def test_an_edit_is_taken_out_of_a_file_that_was_moved_since(place):
     gateway, root = place
     (root / "a").write_text("one\ntwo\n")
