@@ -151,8 +151,8 @@ struct undo_plan {
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
  * done. NG_ETOOLARGE, or the store's error. */
 int undo_select(struct undo *undo);
-/* Are the documents of all changes of its runs selected, whoever may see them, and are there no
- * newer ones? */
+/* Are the documents of all changes of its runs selected, also of those that its caller may not
+ * see, and are there no newer ones? */
 int undo_select_is_all(struct undo *undo, bool *ret_all);
 /* undo_plan.c. NG_OK: also a conflict; else the plan's call has failed. undo_plan_done() in any
  * case. */

@@ -236,8 +236,11 @@ static int select_numbers(struct undo *undo)
 {
     size_t count = undo->change_count;
     uint64_t *numbers = arena_alloc(&undo->call->arena, (count + 1) * sizeof(*numbers));
-    int rc = numbers != NULL ? NG_OK : call_no_memory(undo->call);
-    if (rc == NG_OK && count > 0) {
+    int rc = NG_OK;
+    if (numbers == NULL || undo->changes == NULL) {
+        return call_no_memory(undo->call);
+    }
+    if (count > 0) {
         memcpy(numbers, undo->changes, count * sizeof(*numbers));
         qsort(numbers, count, sizeof(*numbers), by_number);
     }
