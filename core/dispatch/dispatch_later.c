@@ -42,6 +42,23 @@ struct call *dispatch_child(struct call *call)
     return child;
 }
 
+void dispatch_take_changes(struct call *call, const struct call *child)
+{
+    struct arena *arena = &call->arena;
+    bool failed = arena->failed;
+    bool oom = arena->oom;
+    for (const struct call_change *at = child->changes; at != NULL; at = at->next) {
+        const struct ng_key key = {at->collection, at->space, at->id};
+        struct call_change *note = call_note_change(call, &key, at->revision, at->action);
+        if (note != NULL) {
+            note->seq = at->seq;
+            note->is_stored = at->is_stored;
+        }
+    }
+    arena->failed = failed; /* an entry that lacks it is no reason to fail the call */
+    arena->oom = oom;
+}
+
 static void later_run(struct task *task)
 {
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));

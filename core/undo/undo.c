@@ -169,20 +169,6 @@ static void batch_close(struct batch *batch)
     batch->bytes = 0;
 }
 
-/* The audit entry of the undo's call names what was changed. */
-static void note_changes(struct undo_plan *plan)
-{
-    for (const struct call_change *at = plan->call->changes; at != NULL; at = at->next) {
-        const struct ng_key key = {at->collection, at->space, at->id};
-        struct call_change *note =
-            call_note_change(plan->undo->call, &key, at->revision, at->action);
-        if (note != NULL) {
-            note->seq = at->seq;
-            note->is_stored = at->is_stored;
-        }
-    }
-}
-
 /* Is the failure one of the document, and not of the gateway? */
 static bool is_refusal(int rc)
 {
@@ -215,7 +201,7 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     } else if (plan->moved) {
         undo_plan_refuse(plan, "busy");
     }
-    note_changes(plan);
+    dispatch_take_changes(plan->undo->call, plan->call);
     return report(plan);
 }
 

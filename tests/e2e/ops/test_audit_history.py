@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The audit log's entries of the history's tools."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import Gateway, binary, environment, eventually
+
+PLUGINS = "plugins=notebook,file_editor,opennotes,cells,history"
+TIMEOUT = 120
+
+
+@pytest.fixture
+def place(tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}", f"opennotes.notebooks={root}", "audit=on"])
+    yield gateway, root
+    assert gateway.stop() == 0, gateway.errors
+
+
+def ask(gateway, tool, arguments, run=None):
+    headers = {"X-Notegate-Agent": "lead"} | ({"X-Notegate-Run": run} if run else {})
+    answer = gateway.call(tool, arguments, headers)
+    assert answer.status_code == 200, (tool, arguments, answer.text)
+    return answer.json()["result"]
+
+
+def audit(gateway, *words):
+    done = subprocess.run([binary(), "audit", *words, "--data-dir", str(gateway.data_dir)], capture_output=True, text=True,
+                          timeout=TIMEOUT, env=environment(), cwd="/")
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def listed(gateway, *words):
+    return audit(gateway, "list", "--json", *words)
+
+
+def all_listed(gateway, count, *words):
+    """The entries, once there are so many."""
+    return eventually(lambda: (found := listed(gateway, *words)) and len(found) >= count and found, what=f"{count} entries")
+
+
+def test_a_restored_file_stands_in_its_entry(place):
+    gateway, root = place
+    paths = [str(root / name) for name in ("a.txt", "note.md", "cells.ipynb")]
+    ask(gateway, "fileEditor", {"command": "create", "path": paths[0], "file_text": "one\n"})
+    ask(gateway, "fileEditor", {"command": "str_replace", "path": paths[0], "old_str": "one", "new_str": "two"})
+    ask(gateway, "opennotes_create", {"title": "Note", "content": "one"})
+    ask(gateway, "opennotes_edit", {"path": "note.md", "operation": "append", "content": "two"})
+    ask(gateway, "createNotebook", {"notebook": paths[2]})
+    ask(gateway, "addNotebookCell", {"notebook": paths[2], "type": "code", "index": 0, "content": "1"})
+    before = [ask(gateway, "history_log", {"path": path})["changes"][0] for path in paths]
+    for path in paths:
+        ask(gateway, "history_restore", {"path": path, "at": "1"})
+    found = all_listed(gateway, 3, "--tool", "history_restore")[::-1]
+    for path, change, entry in zip(paths, before, found, strict=True):
+        now = ask(gateway, "history_log", {"path": path})["changes"][0]
+        [doc] = entry["docs"]
+        assert (doc["id"], doc["collection"], doc["action"]) == (path, change["collection"], "updated")
+        assert doc["seq"] == now["seq"] > change["seq"]
+        assert listed(gateway, "--id", path)[0] == entry
