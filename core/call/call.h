@@ -262,6 +262,7 @@ struct call {
     int64_t told_ns;                      /* when its delay was last logged; 0: never */
     struct call_change *changes; /* the last first; without an audit log CALL_CHANGES_MAX */
     size_t change_count;         /* all of them */
+    struct ng_str changes_run;   /* of the changes, if it is not that of the caller */
     size_t bytes;                /* of files and the like that it keeps */
     size_t bytes_counted;        /* of them, in limits.buffered */
 

@@ -55,6 +55,10 @@ void dispatch_take_changes(struct call *call, const struct call *child)
             note->is_stored = at->is_stored;
         }
     }
+    if (child->changes != NULL && call->changes_run.len == 0 &&
+        !str_equal(child->caller.run_id, call->caller.run_id)) {
+        call->changes_run = arena_copy(arena, child->caller.run_id);
+    }
     arena->failed = failed; /* an entry that lacks it is no reason to fail the call */
     arena->oom = oom;
 }

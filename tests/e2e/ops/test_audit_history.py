@@ -43,6 +43,10 @@ def all_listed(gateway, count, *words):
     return eventually(lambda: (found := listed(gateway, *words)) and len(found) >= count and found, what=f"{count} entries")
 
 
+def notebook(gateway, run=None, **arguments):
+    return ask(gateway, "notebook", arguments, run)
+
+
 def test_a_restored_file_stands_in_its_entry(place):
     gateway, root = place
     paths = [str(root / name) for name in ("a.txt", "note.md", "cells.ipynb")]
@@ -62,3 +66,25 @@ def test_a_restored_file_stands_in_its_entry(place):
         assert (doc["id"], doc["collection"], doc["action"]) == (path, change["collection"], "updated")
         assert doc["seq"] == now["seq"] > change["seq"]
         assert listed(gateway, "--id", path)[0] == entry
+
+
+def test_an_undo_has_the_run_of_its_changes(place):
+    gateway, root = place
+    path = str(root / "a.txt")
+    notebook(gateway, "night", mode="create", name="made", newStr="one")
+    ask(gateway, "fileEditor", {"command": "create", "path": path, "file_text": "one\n"}, "night")
+    told = ask(gateway, "history_undo", {"run": "night", "dry_run": False}, "lead-1")
+    assert told["undone"] == 2
+    [entry] = all_listed(gateway, 1, "--run", told["undo"])
+    assert (entry["tool"], entry["outcome"], entry["agent"]) == ("history_undo", "ok", "lead")
+    made = ask(gateway, "history_log", {"run": told["undo"]})["changes"]
+    assert {doc["id"] for doc in entry["docs"]} == {"made", path}
+    assert {doc["seq"] for doc in entry["docs"]} == {change["seq"] for change in made}
+    assert listed(gateway, "--tool", "history_undo") == [entry]
+    # Of one that changed nothing it is the run of the call.
+    notebook(gateway, "night-2", mode="create", name="kept", newStr="one")
+    notebook(gateway, "day", mode="write", name="kept", newStr="two")
+    told = ask(gateway, "history_undo", {"run": "night-2", "dry_run": False}, "lead-2")
+    assert told["conflicts"] == 1 and "undo" not in told
+    [entry] = all_listed(gateway, 1, "--run", "lead-2")
+    assert entry["tool"] == "history_undo" and "docs" not in entry
