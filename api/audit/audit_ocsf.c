@@ -30,7 +30,7 @@ static enum activity activity_of_word(struct ng_str word)
         enum activity activity;
     } known[] = {
         {"create add copy remember save execute", ACTIVITY_CREATE},
-        {"read view list search show get diff history recall timeline query status",
+        {"read view list search show get diff history recall timeline query status preview",
          ACTIVITY_READ},
         {"update write edit append prepend insert set move rename undo restore str_replace "
          "undo_edit daily pause resume reload",

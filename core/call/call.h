@@ -135,7 +135,8 @@ enum call_flag {
     CALL_TIMED = 8,            /* timers.h ends it at its deadline, and cancels it then */
     CALL_WAITS = 16,           /* a commit or deferral was begun: NG_PENDING has an end */
     CALL_DEFERRAL_FAILED = 32, /* a deferral has ended with a failure */
-    CALL_HAS_REST = 64         /* rest_text is complete */
+    CALL_HAS_REST = 64,        /* rest_text is complete */
+    CALL_PREVIEWS = 128        /* it only tells what it would change */
 };
 
 /* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED, and the

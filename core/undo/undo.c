@@ -408,6 +408,9 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     }
     undo->call = call;
     undo->work = work;
+    if (work->dry_run) {
+        call_set(call, CALL_PREVIEWS);
+    }
     int rc = settle(call);
     if (rc == NG_OK) {
         rc = take_work(undo);

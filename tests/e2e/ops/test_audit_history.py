@@ -88,3 +88,18 @@ def test_an_undo_has_the_run_of_its_changes(place):
     assert told["conflicts"] == 1 and "undo" not in told
     [entry] = all_listed(gateway, 1, "--run", "lead-2")
     assert entry["tool"] == "history_undo" and "docs" not in entry
+
+
+def test_a_preview_is_a_read(tmp_path):
+    data = tmp_path / "data"
+    for reads in ("false", "true"):
+        gateway = Gateway(data, [PLUGINS, "audit=on", f"audit.reads={reads}"])
+        notebook(gateway, f"night-{reads}", mode="create", name=reads, newStr="one")
+        ask(gateway, "history_undo", {"run": f"night-{reads}"}, f"look-{reads}")
+        told = ask(gateway, "history_undo", {"run": f"night-{reads}", "dry_run": False})
+        all_listed(gateway, 1, "--run", told["undo"])
+        looks = listed(gateway, "--run", f"look-{reads}")
+        assert [(entry["operation"], entry["outcome"]) for entry in looks] == [("preview", "ok")] * (reads == "true")
+        assert gateway.stop() == 0
+    [look] = audit(gateway, "export", "--ocsf", "--run", "look-true")
+    assert (look["activity_id"], look["activity_name"], look["type_uid"]) == (2, "Read", 600302)
