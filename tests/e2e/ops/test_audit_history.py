@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The audit log's entries of the history's tools."""
+"""The audit log's entries of the history's tools, and the OCSF activity of calls that change documents."""
 
 import json
 import subprocess
@@ -103,3 +103,28 @@ def test_a_preview_is_a_read(tmp_path):
         assert gateway.stop() == 0
     [look] = audit(gateway, "export", "--ocsf", "--run", "look-true")
     assert (look["activity_id"], look["activity_name"], look["type_uid"]) == (2, "Read", 600302)
+
+
+def test_the_activity_is_what_became_of_the_documents(place):
+    gateway, root = place
+    path, book = str(root / "a.txt"), str(root / "x.ipynb")
+    book_calls = (("createNotebook", {}), ("addNotebookCell", {"type": "code", "index": 0, "content": "1"}),
+                  ("updateNotebookCell", {"cellId": "1", "content": "2"}), ("deleteNotebookCells", {"cellIds": ["1"]}))
+    for tool, arguments in book_calls:
+        ask(gateway, tool, {"notebook": book} | arguments)
+    for arguments in ({"command": "create", "file_text": "one\n"},
+                      {"command": "regex_replace", "pattern": "one", "new_str": "two"},
+                      {"command": "move", "destination": path + "2"}):
+        ask(gateway, "fileEditor", {"path": path} | arguments)
+    ask(gateway, "fileEditor", {"command": "delete", "path": path + "2"})
+    notebook(gateway, "night", mode="create", name="n", newStr="one")
+    notebook(gateway, mode="create", name="m", newStr="one")
+    notebook(gateway, "edits", mode="write", name="m", newStr="two")
+    for run in ("night", "edits"):
+        ask(gateway, "history_undo", {"run": run, "dry_run": False})
+    all_listed(gateway, 2, "--tool", "history_undo")
+    events = [event for event in audit(gateway, "export", "--ocsf") if "resources" in event]
+    assert [(event["api"]["service"]["name"], event["activity_id"]) for event in events] == [
+        ("createNotebook", 1), ("addNotebookCell", 3), ("updateNotebookCell", 3), ("deleteNotebookCells", 3),
+        ("fileEditor", 1), ("fileEditor", 3), ("fileEditor", 3), ("fileEditor", 4),
+        ("notebook", 1), ("notebook", 1), ("notebook", 3), ("history_undo", 4), ("history_undo", 3)]
