@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from conftest import Gateway, binary, environment, eventually
+from keys_support import add, bearer, refused
 
 PLUGINS = "plugins=notebook,file_editor,opennotes,cells,history"
 TIMEOUT = 120
@@ -128,3 +129,13 @@ def test_the_activity_is_what_became_of_the_documents(place):
         ("createNotebook", 1), ("addNotebookCell", 3), ("updateNotebookCell", 3), ("deleteNotebookCells", 3),
         ("fileEditor", 1), ("fileEditor", 3), ("fileEditor", 3), ("fileEditor", 4),
         ("notebook", 1), ("notebook", 1), ("notebook", 3), ("history_undo", 4), ("history_undo", 3)]
+
+
+def test_a_preview_needs_the_role_writer(tmp_path):
+    gateway = Gateway(tmp_path / "data", [PLUGINS, "audit=on"])
+    reader = add(tmp_path / "data", "rita", "--role", "reader", plugins="notebook,history")
+    error = refused(gateway.call("history_undo", {"run": "night"}, bearer(reader)), 403, "FORBIDDEN")
+    assert error["message"] == "`history_undo` needs the role writer, and the caller's role is reader"
+    error = refused(gateway.call("notebook", {"mode": "create", "name": "n"}, bearer(reader)), 403, "FORBIDDEN")
+    assert error["message"].startswith("this call of `notebook` changes something and the caller's role is reader")
+    assert gateway.stop() == 0
