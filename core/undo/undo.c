@@ -172,20 +172,6 @@ static void batch_close(struct batch *batch)
     batch->bytes = 0;
 }
 
-/* The audit entry of the undo's call names what was changed. */
-static void note_changes(struct undo_plan *plan)
-{
-    for (const struct call_change *at = plan->call->changes; at != NULL; at = at->next) {
-        const struct ng_key key = {at->collection, at->space, at->id};
-        struct call_change *note =
-            call_note_change(plan->undo->call, &key, at->revision, at->action);
-        if (note != NULL) {
-            note->seq = at->seq;
-            note->is_stored = at->is_stored;
-        }
-    }
-}
-
 /* Is the failure one of the document, and not of the gateway? */
 static bool is_refusal(int rc)
 {
@@ -223,7 +209,7 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     } else if (plan->moved) {
         undo_plan_refuse(plan, "busy");
     }
-    note_changes(plan);
+    dispatch_take_changes(plan->undo->call, plan->call);
     return report(plan);
 }
 
@@ -434,6 +420,9 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     }
     undo->call = call;
     undo->work = work;
+    if (work->dry_run) {
+        call_set(call, CALL_PREVIEWS);
+    }
     int rc = settle(call);
     if (rc == NG_OK) {
         rc = take_work(undo);
