@@ -85,7 +85,19 @@ static int log_ask(struct history_session *session, struct log *log,
     return history_ask(&session->ask, LOG_TOOL, HISTORY_FAILURE_PRINTED, ret);
 }
 
-/* The lines that it changed. A file and a deletion have none. */
+/* Its document: a file by the path that it had then, also where it was moved on since. */
+static void log_ask_document(struct log *log, const struct ng_value *change)
+{
+    if (history_print_is_file(change)) {
+        history_ask_text(&log->diff, "path", json_get_text(change, "id"));
+        return;
+    }
+    history_ask_text(&log->diff, "space", json_get_text(change, "space"));
+    history_ask_text(&log->diff, "collection", json_get_text(change, "collection"));
+    history_ask_text(&log->diff, "id", json_get_text(change, "id"));
+}
+
+/* The lines that it changed. A deletion has none. */
 static int log_add_diff(struct history_session *session, struct log *log,
                         const struct ng_value *change)
 {
@@ -95,10 +107,13 @@ static int log_add_diff(struct history_session *session, struct log *log,
         str_is(json_get_text(change, "action"), "deleted")) {
         return COMMAND_OK;
     }
+    if (json_get_integer(change, "revision") == 0) { /* of a file without versions */
+        (void)buf_add_char(&session->text, '\n');
+        history_print_note(&session->text, ng_str_of("its content is not kept"));
+        return COMMAND_OK;
+    }
     (void)history_ask_args(&log->diff);
-    history_ask_text(&log->diff, "space", json_get_text(change, "space"));
-    history_ask_text(&log->diff, "collection", json_get_text(change, "collection"));
-    history_ask_text(&log->diff, "id", json_get_text(change, "id"));
+    log_ask_document(log, change);
     history_ask_text(&log->diff, "to", revision->text);
     int rc = history_ask(&log->diff, LOG_TOOL_DIFF, HISTORY_FAILURE_GIVEN, &answer);
     if (rc != COMMAND_OK && answer == NULL) {

@@ -86,7 +86,7 @@ static void print_revision(struct buf *out, const struct ng_value *object, const
 }
 
 /* A file is named by its path. A notebook may have a name like one. */
-static bool is_file(const struct ng_value *object)
+bool history_print_is_file(const struct ng_value *object)
 {
     return str_begins(json_get_text(object, "id"), "/") &&
            !str_is(json_get_text(object, "collection"), "notebooks");
@@ -95,7 +95,7 @@ static bool is_file(const struct ng_value *object)
 /* SPACE/COLLECTION/ID, or a path: a word that names the document. */
 void history_print_title(struct buf *out, const struct ng_value *object)
 {
-    if (is_file(object)) {
+    if (history_print_is_file(object)) {
         history_print_word(out, json_get_text(object, "id"));
         return;
     }
@@ -317,7 +317,7 @@ static void print_header_raw(struct buf *out, const struct ng_value *answer, con
     struct ng_str collection = json_get_text(answer, "collection");
     struct ng_str id = json_get_text(answer, "id");
     (void)buf_printf(out, "%s ", sign);
-    if (!is_file(answer)) {
+    if (!history_print_is_file(answer)) {
         (void)buf_printf(out, "%.*s/%.*s/", (int)space.len, space.data, (int)collection.len,
                          collection.data);
     }

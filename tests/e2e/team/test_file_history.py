@@ -29,10 +29,10 @@ NOTEBOOK = {"cells": [{"cell_type": "code", "execution_count": None, "id": "c", 
 class World:
     """A gateway with a root of files, notes and notebooks of cells."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         self.data, self.root = folder / "data", folder / "root"
         self.root.mkdir()
-        self.sets = [PLUGINS, f"roots={self.root}", f"opennotes.notebooks={self.root}"]
+        self.sets = [PLUGINS, f"roots={self.root}", f"opennotes.notebooks={self.root}", *more]
         self.gateway = Gateway(self.data, self.sets)
 
     def write(self, agent, tool, /, **arguments):
@@ -173,6 +173,31 @@ def test_bytes_that_are_no_text(world):
     answer = world.get("/at", "text/plain", path=str(world.root / "copy.bin"))
     assert answer.content == data and answer.headers["Content-Type"] == "application/octet-stream"
     assert world.get("/at", path=str(world.root / "copy.bin")).json()["encoding"] == "base64"
+
+
+def test_the_log_with_comparisons(world):
+    """The lines that `diff` shows of the same version, of each kind of file; also of one that was moved since, and of a copy."""
+    for name, version in (("plain.txt", 4), ("plain.txt", 2), ("note.md", 3), ("cells.ipynb", 2)):
+        path = str(world.root / name)
+        compared = world.command("diff", f"{path}@{version - 1}..{version}")
+        assert compared.startswith(f"--- {path}@{version - 1}\n") and compared in world.command("log", path, "-p"), name
+    for words in (("--run", "night"), ("--run", "day"), (str(world.root / "plain.txt"),)):
+        assert "no comparison" not in world.command("log", "-p", "-n", "100", *words), words
+    old, new = str(world.root / "old.txt"), str(world.root / "new.txt")
+    world.write("ada", "fileEditor", command="create", path=old, file_text="first\n")
+    world.edit("ada", "old.txt", 1, "second")
+    world.write("bob", "fileEditor", command="move", path=old, destination=new)
+    world.edit("bob", "new.txt", 2, "third")
+    told = world.command("log", new, "-p")
+    assert all(f"\n+{line}\n" in told for line in ("first", "second", "third")) and "no comparison" not in told
+    assert f"--- {old}@1\n+++ {old}@2\n" in told
+
+
+def test_a_change_without_a_version_has_no_comparison(tmp_path):
+    world = World(tmp_path, "history.files=false")
+    world.write("ada", "fileEditor", command="create", path=str(world.root / "a.txt"), file_text="one\n")
+    assert "(no comparison: its content is not kept)" in world.command("log", "-p")
+    assert world.gateway.stop() == 0
 
 
 # ---- kills ----
