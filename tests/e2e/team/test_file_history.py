@@ -9,6 +9,7 @@ import random
 import re
 import threading
 import time
+import urllib.parse
 
 import httpx
 import pytest
@@ -191,6 +192,18 @@ def test_the_log_with_comparisons(world):
     told = world.command("log", new, "-p")
     assert all(f"\n+{line}\n" in told for line in ("first", "second", "third")) and "no comparison" not in told
     assert f"--- {old}@1\n+++ {old}@2\n" in told
+
+
+def test_files_by_their_uris(world):
+    """As search and MCP name them; the history of a cell is that of its notebook."""
+    for kind, name, more in (("file", "plain.txt", ""), ("note", "note.md", ""), ("file", "cells.ipynb", ""), ("cell", "cells.ipynb", "#c")):
+        path = str(world.root / name)
+        uri = f"notegate://shared/{kind}/{urllib.parse.quote(path + more, safe='')}"
+        for words in (("show",), ("blame",), ("diff",), ("log",), ("log", "-p")):
+            assert world.command(*words, uri) == world.command(*words, path), (words, uri)
+        for words in (("show", "@1"), ("blame", "@1"), ("diff", "@1.."), ("diff", "@1..2")):
+            assert world.command(words[0], uri + words[1]) == world.command(words[0], path + words[1]), (words, uri)
+    assert "absolute path" in world.command("show", "notegate://shared/file/plain.txt", status=2)
 
 
 def test_a_change_without_a_version_has_no_comparison(tmp_path):
