@@ -187,11 +187,16 @@ def test_a_comparison_longer_than_an_answer(served):
 
 
 def test_blame(store):
-    rows = [re.fullmatch(r"(\d) \((\w+) +2\S+Z (\d)\) (.*)", line).groups() for line in store.lines("blame", "~ada/notebooks/todo")]
-    assert rows == [("1", "ada", "1", "one"), ("2", "ada", "2", "2"), ("3", "bob", "3", "three")]
+    lines = store.lines("blame", "~ada/notebooks/todo")
+    rows = [re.fullmatch(r"(\d) \((\w+) (\S+) (\S+) 2\S+Z (\d)\) (.*)", line).groups() for line in lines]
+    assert rows == [("1", "ada", "run-1", "notebook", "1", "one"), ("2", "ada", "run-1", "notebook", "2", "2"),
+                    ("3", "bob", "run-2", "notebook", "3", "three")]
     assert [line[-5:] for line in store.lines("blame", "~ada/notebooks/todo", "-L", "3,3")] == ["three"]
     assert len(store.lines("blame", "~ada/notebooks/todo@1", "-L2")) == 1
-    (answer,) = store.objects("blame", "~ada/notebooks/todo", "-L", ",2")
+    store.call("notebook", "elizabeth", "a-longer-run", mode="write", name="todo", oldStr="one", newStr="1", space="~ada")
+    lines = store.lines("blame", "~ada/notebooks/todo")
+    assert lines[0].startswith("4 (elizabeth a-longer-run notebook 2") and lines[1].startswith("2 (ada       run-1        notebook 2")
+    (answer,) = store.objects("blame", "~ada/notebooks/todo@3", "-L", ",2")
     assert [row["revision"] for row in answer["lines"]] == [1, 2]
 
 
