@@ -27,12 +27,14 @@
 
 struct show {
     int (*print)(const struct audit_shown *shown, struct buf *out);
+    uint64_t shown;
 };
 
 static int show_entry(void *user, const struct audit_shown *shown)
 {
-    const struct show *show = user;
+    struct show *show = user;
     struct buf text;
+    show->shown++;
     buf_init(&text, COMMAND_TEXT_MAX);
     int rc = show->print(shown, &text);
     if (rc == NG_OK) {
@@ -69,9 +71,24 @@ static int filter_of(const struct command_line *line, struct audit_filter *ret)
     return COMMAND_OK;
 }
 
+/* Of `list`, for people: stdout has entries only. Those before the page may not fit. */
+static void show_tell(const struct command_line *line, const struct show *show,
+                      const struct audit_page *page)
+{
+    if (show->print != audit_shown_line) {
+        return;
+    }
+    if (show->shown == 0) {
+        command_error("no entry fits");
+    } else if (page->before > 0 && line->find.number == NULL) {
+        command_error("only the newest %" PRIu64 " are shown; -n N shows more, if more fit",
+                      show->shown);
+    }
+}
+
 static int audit_show(struct command_line *line, const char *path, bool all)
 {
-    struct show show = {audit_shown_line};
+    struct show show = {.print = audit_shown_line};
     struct audit_filter filter;
     struct audit_page page = {
         .before = UINT64_MAX, .looks = UINT64_MAX, .limit = AUDIT_LIST_DEFAULT};
@@ -98,6 +115,8 @@ static int audit_show(struct command_line *line, const char *path, bool all)
         command_error("there is no audit log at %s; `audit` turns it on", path);
     } else if (rc != NG_OK && error.len > 0) {
         command_error("%s", buf_cstr(&error));
+    } else if (rc == NG_OK) {
+        show_tell(line, &show, &page);
     }
     buf_done(&error);
     return command_end_output(command_exit_code(rc));

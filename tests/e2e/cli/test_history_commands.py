@@ -109,7 +109,10 @@ def test_stat_and_comparisons(store):
 def test_more_changes_than_a_page(served):
     for _ in range(120):
         served.call("notebook", "eve", "long", mode="create", name="long", newStr="text")
-    assert len(served.lines("log", "--oneline")) == 20
+    for words in (["log", "--oneline"], ["log", "--oneline", "long"]):
+        done = served.run(*words)
+        assert len(done.stdout.splitlines()) == 20 and done.returncode == 0
+        assert done.stderr == "notegate: only the newest 20 are shown; -n N shows more\n"
     assert len(served.lines("log", "--oneline", "-n", "110", "long")) == 110
     assert len(served.lines("log", "--oneline", "-n", "1000", "long")) == 120
     assert [len(page["changes"]) for page in served.objects("log", "long", "-n", "110")] == [100, 10]
@@ -238,9 +241,22 @@ def test_what_is_not_there(store, tmp_path):
         assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("notegate: "), done
     done = store.run("show", "none", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["code"] == "NOT_FOUND"
-    assert store.ok("log", "none") == ""
     done = notegate("log", "--data-dir", tmp_path / "nothing", env=made())
     assert done.returncode == 1 and "nothing does not exist" in done.stderr
+
+
+def test_nothing_fits(store):
+    never = 'no change fits: there never was a document "{}" in {}'
+    for words, told in [
+            (["--agent", "eve"], "no change fits"), (["--runs", "--agent", "eve"], "no run fits"), (["todo", "--agent", "eve"], "no change fits"),
+            (["~ada/notebooks/todo", "--until", "1h"], "no change fits"), (["none"], never.format("none", "notebooks")),
+            (["none", "--agent", "ada"], never.format("none", "notebooks")), (["todo", "--space", "shared"], never.format("todo", "notebooks")),
+            (["shared/notebooks/todo"], never.format("todo", "notebooks of the space shared"))]:
+        done = store.run("log", *words)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"notegate: {told}\n"), words
+    (answer,) = store.objects("log", "none")
+    assert answer["changes"] == []
+    assert "only the newest" not in store.ok("log", "-n", "1") + store.ok("log")
 
 
 # ---- names and texts of others ----

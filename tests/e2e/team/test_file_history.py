@@ -163,6 +163,8 @@ def test_a_file_without_versions(world):
         told = world.command(*words, "./new.txt", cwd=world.root, status=1)
         assert "no version of" in told and "history.files" in told
     assert world.log(str(world.root / "new.txt")) == []
+    done = notegate("log", world.root / "new.txt", "--data-dir", world.data, env=environment())
+    assert (done.returncode, done.stdout) == (0, "") and f"no change fits: no tool has changed {world.root / 'new.txt'}" in done.stderr
     (world.root / "new.txt").unlink()
 
 
@@ -182,7 +184,7 @@ def test_the_log_with_comparisons(world):
         path = str(world.root / name)
         compared = world.command("diff", f"{path}@{version - 1}..{version}")
         assert compared.startswith(f"--- {path}@{version - 1}\n") and compared in world.command("log", path, "-p"), name
-    for words in (("--run", "night"), ("--run", "day"), (str(world.root / "plain.txt"),)):
+    for words in (("--run", "day"), ("--tool", "updateNotebookCell"), (str(world.root / "plain.txt"),)):
         assert "no comparison" not in world.command("log", "-p", "-n", "100", *words), words
     old, new = str(world.root / "old.txt"), str(world.root / "new.txt")
     world.write("ada", "fileEditor", command="create", path=old, file_text="first\n")
