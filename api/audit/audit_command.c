@@ -48,16 +48,22 @@ static int show_entry(void *user, const struct audit_shown *shown)
 
 static int filter_of(const struct command_line *line, struct audit_filter *ret)
 {
-    const struct {
-        const char *name, *value;
-    } options[] = {
-        {"agent", line->agent},          {"space", line->space},
-        {"run", line->find.run},         {"tool", line->find.tool},
-        {"id", line->find.id},           {"collection", line->find.collection},
-        {"since", line->find.since},     {"until", line->find.until},
-        {"outcome", line->find.outcome}, {"action", line->find.action},
+    const struct command_filter options[] = {
+        {.name = "agent", .value = line->agent},
+        {.name = "space", .value = line->space},
+        {.name = "run", .value = line->find.run},
+        {.name = "tool", .value = line->find.tool},
+        {.name = "id", .value = line->find.id},
+        {.name = "collection", .value = line->find.collection},
+        {.name = "since", .value = line->find.since},
+        {.name = "until", .value = line->find.until},
+        {.name = "outcome", .value = line->find.outcome},
+        {.name = "action", .value = line->find.action},
     };
     *ret = (struct audit_filter){.since_ms = 0};
+    if (command_check_filters(line, options, NG_COUNT(options)) != COMMAND_OK) {
+        return COMMAND_USAGE;
+    }
     for (size_t i = 0; i < NG_COUNT(options); i++) {
         const char *value = options[i].value;
         if (value != NULL &&

@@ -28,6 +28,10 @@ static int document_check(struct command_line *line, enum history_points points,
     const char *why = "";
     const char *at = line->find.at;
     *ret = (struct document){.first = 1};
+    const struct command_filter space = {.name = "space", .value = line->find.space};
+    if (command_check_filters(line, &space, 1) != COMMAND_OK) {
+        return COMMAND_USAGE;
+    }
     int rc = history_name_parse(&line->arena, ng_str_of(line->words[0]),
                                 at != NULL ? HISTORY_POINT_NONE : points, &ret->name, &why);
     if (rc != NG_OK) {

@@ -259,6 +259,24 @@ def test_nothing_fits(store):
     assert "only the newest" not in store.ok("log", "-n", "1") + store.ok("log")
 
 
+@pytest.mark.parametrize("option", ["run", "agent", "tool", "action", "collection", "space", "id", "since", "until"])
+def test_an_empty_option_selects_nothing(tmp_path, option):
+    """A variable that is not set must not select everything."""
+    for words in (["log"], ["diff", "--run", "x"], ["undo", "--run", "x", "--yes"], ["audit", "list"], ["audit", "export"]):
+        done = notegate(*words, f"--{option}=", "--data-dir", tmp_path, env=made())
+        told = f"--{option} is empty: give it a value, or leave it out\n", f'--{option} is "", it must be 1 to 64 of'
+        assert done.returncode == 2 and done.stderr.startswith(tuple(f"notegate: {text}" for text in told)) and done.stdout == "", done
+
+
+def test_an_empty_part_of_a_list(tmp_path):
+    for value in (",", "a,", ",a", "a,,b"):
+        done = notegate("log", "--agent", value, "--data-dir", tmp_path, env=made())
+        assert done.returncode == 2 and f'--agent is "{value}", which has an empty part at a comma' in done.stderr, done
+    for words in (["audit", "list", "--outcome", ""], ["show", "a", "--space", ""]):
+        done = notegate(*words, "--data-dir", tmp_path, env=made())
+        assert done.returncode == 2 and f"{words[-2]} is empty" in done.stderr, done
+
+
 # ---- names and texts of others ----
 
 
