@@ -7,6 +7,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/base64.h"
+#include "core/history/point.h"
 #include "history_changes.h"
 #include "history_session.h"
 
@@ -61,6 +62,18 @@ static int document_check(struct command_line *line, enum history_points points,
     return COMMAND_OK;
 }
 
+/* The name of what is not there may end in what was meant as a point. */
+static int document_missed(const struct document *document, int rc)
+{
+    struct ng_str tail = document->name.tail;
+    if (rc == COMMAND_FAILED && tail.data != NULL) {
+        command_error("\"@%.*s\" is part of the name; a point is a revision such as 7, or "
+                      POINT_FORMS,
+                      (int)tail.len, tail.data);
+    }
+    return rc;
+}
+
 /* ---- parts of a document ---- */
 
 /* The parts behind the first one are of its revision, also if the document changes now. */
@@ -81,7 +94,8 @@ static int document_ask(struct history_session *session, const struct document *
     json_member_int(writer, "max_lines",
                     document->last == 0 ? COMMAND_LINES_MAX
                                         : (int64_t)(document->last - document->first + 1));
-    return history_ask(&session->ask, tool, HISTORY_FAILURE_PRINTED, ret);
+    return document_missed(document,
+                           history_ask(&session->ask, tool, HISTORY_FAILURE_PRINTED, ret));
 }
 
 typedef void print_part_fn(struct history_session *session, const struct ng_value *answer,
@@ -161,7 +175,7 @@ static int diff_run(struct history_session *session, void *user)
     history_ask_text(&session->ask, "to", document->range.to);
     int rc = history_ask(&session->ask, "history_diff", HISTORY_FAILURE_PRINTED, &answer);
     if (rc != COMMAND_OK) {
-        return rc;
+        return document_missed(document, rc);
     }
     if (line_has(session->line, LINE_JSON)) {
         (void)history_session_put_json(session, answer);

@@ -78,6 +78,8 @@ static void name_take_point(struct ng_str *word, enum history_points points,
     if (fits) {
         ret->point = point;
         word->len = len;
+    } else if (memchr(point.data, '/', point.len) == NULL) {
+        ret->tail = point;
     }
 }
 

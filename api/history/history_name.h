@@ -19,6 +19,7 @@ struct history_name {
     struct ng_str collection, id;
     struct ng_str path;  /* of a file; then the three are absent */
     struct ng_str point; /* behind the @; absent: none */
+    struct ng_str tail;  /* behind the @, but no point, so that it is part of the rest */
 };
 
 /* Forms of what may be behind the @. */

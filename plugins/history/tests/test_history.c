@@ -200,7 +200,9 @@ static void test_lines_behind_the_end(void **state)
         expect_failure(
             "history_read", args("{'id':'n','space':'shared','start_line':%d}", behind),
             "INVALID_INPUT", 400,
-            args("`start_line` is %d, but there are %d lines", behind, cases[i].lines), NULL);
+            args("there is no line %d (`start_line`): the text has %d line%s", behind,
+                 cases[i].lines, cases[i].lines == 1 ? "" : "s"),
+            NULL);
     }
     put_text("one\n");
     struct answer answer =
@@ -252,9 +254,10 @@ static void test_not_there(void **state)
         expect_failure(tools[i], args("{'id':'n','space':'shared'}"), "NOT_FOUND", 404, late,
                        until);
         expect_failure(tools[i], about(i, "3"), "NOT_FOUND", 404,
-                       args("`%s` is revision 3, but the newest one is 2", point_of(i)), NULL);
+                       args("there is no revision 3 (`%s`): the newest one is 2", point_of(i)),
+                       NULL);
         expect_failure(tools[i], "{\"id\":\"x\",\"space\":\"shared\"}", "NOT_FOUND", 404,
-                       "there is no document \"x\" in notebooks", NULL);
+                       "there is no document \"x\" in notebooks of the space shared", NULL);
     }
     put_text("again\n"); /* it was made anew: that is its creation now */
     put(&(struct put){.deletes = true});

@@ -239,6 +239,18 @@ def test_what_is_not_there(store, tmp_path):
                   ["show", "~ada/none/todo"], ["blame", "~ada/notebooks/todo", "-L", "9,9"], ["show", "todo@1h"]):
         done = store.run(*words)
         assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("notegate: "), done
+    for words, told in [
+            (["show", "none"], 'there is no document "none" in notebooks of the space ~local; SPACE/COLLECTION/ID, or `space`, names one of another'),
+            (["diff", "shared/notebooks/none"], 'there is no document "none" in notebooks of the space shared'),
+            (["show", "~ada/notebooks/todo@9"], "there is no revision 9 (`at`): the newest one is 3"),
+            (["diff", "~ada/notebooks/todo@9.."], "there is no revision 9 (`from`): the newest one is 3"),
+            (["blame", "~ada/notebooks/todo", "-L", "9,9"], "there is no line 9 (`start_line`): the text has 4 lines")]:
+        assert store.run(*words).stderr.startswith(f"notegate: {told}"), words
+    for name, tail in (("todo@yesterday", "yesterday"), ("./a@2026-13-45", "2026-13-45"), ("~ada/notebooks/todo@", "")):
+        for command in ("show", "diff", "blame"):
+            told = store.run(command, name).stderr.splitlines()[-1]
+            assert told.startswith(f'notegate: "@{tail}" is part of the name; a point is a revision such as 7, or #SEQ'), told
+    assert "is part of the name" not in store.run("show", "./a@b/c").stderr
     done = store.run("show", "none", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["code"] == "NOT_FOUND"
     done = notegate("log", "--data-dir", tmp_path / "nothing", env=made())
