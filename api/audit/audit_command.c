@@ -70,7 +70,7 @@ static int filter_of(const struct command_line *line, struct audit_filter *ret)
             audit_filter_set(ret, ng_str_of(options[i].name), ng_str_of(value)) != NG_OK) {
             return command_usage(line,
                                  "--%s is \"%s\"; it must be a time (2026-11-30T12:00:00Z), a "
-                                 "day, or how long ago (2h, 7d)",
+                                 "day, or how long ago (30m, 2h, 7d)",
                                  options[i].name, value);
         }
     }

@@ -50,11 +50,12 @@ static int document_check(struct command_line *line, enum history_points points,
     bool good = points == HISTORY_POINT_RANGE ? history_range_parse(point, &ret->range)
                                               : history_is_point(point);
     if (point.data != NULL && !good) {
-        return command_usage(line,
-                             "--at is \"%s\", it must be a revision (7), a change (#1234), a "
-                             "time (2026-01-28T14:30:00Z), a day, how long ago (2h, 7d), or "
-                             "now%s",
-                             at, points == HISTORY_POINT_RANGE ? "; or two of them, A..B" : "");
+        return command_usage(
+            line,
+            "--at is \"%s\", it must be a revision (7), a change (#1234), a "
+            "time (2026-01-28T14:30:00Z), a day, how long ago (30m, 2h, 7d), or "
+            "now%s",
+            at, points == HISTORY_POINT_RANGE ? "; or two of them, A..B" : "");
     }
     if (points == HISTORY_POINT_ONE) {
         ret->range.from = point;
@@ -67,9 +68,9 @@ static int document_missed(const struct document *document, int rc)
 {
     struct ng_str tail = document->name.tail;
     if (rc == COMMAND_FAILED && tail.data != NULL) {
-        command_error("\"@%.*s\" is part of the name; a point is a revision such as 7, or "
-                      POINT_FORMS,
-                      (int)tail.len, tail.data);
+        command_error(
+            "\"@%.*s\" is part of the name; a point is a revision such as 7, or " POINT_FORMS,
+            (int)tail.len, tail.data);
     }
     return rc;
 }

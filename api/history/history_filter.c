@@ -41,10 +41,11 @@ int history_filter_check(const struct command_line *line)
         struct ng_str value = ng_str_of(points[i].value);
         if (value.data != NULL &&
             (!history_is_point(value) || str_number(value, UINT64_MAX, &revision))) {
-            return command_usage(line,
-                                 "--%s is \"%s\", it must be a change (#1234), a time "
-                                 "(2026-01-28T14:30:00Z), a day, how long ago (2h, 7d), or now",
-                                 points[i].option, points[i].value);
+            return command_usage(
+                line,
+                "--%s is \"%s\", it must be a change (#1234), a time "
+                "(2026-01-28T14:30:00Z), a day, how long ago (30m, 2h, 7d), or now",
+                points[i].option, points[i].value);
         }
     }
     return COMMAND_OK;

@@ -202,8 +202,8 @@ static void log_tell_nothing(struct history_session *session, const struct log *
     if (line->word_count == 0 || log_was_there(session, log)) {
         command_error("no %s fits", line_has(line, LINE_RUNS) ? "run" : "change");
     } else if (name->path.len > 0) {
-        command_error("no change fits: no tool has changed %.*s",
-                      (int)name->path.len, name->path.data);
+        command_error("no change fits: no tool has changed %.*s", (int)name->path.len,
+                      name->path.data);
     } else {
         command_error("no change fits: there never was a document \"%.*s\" in %.*s%s%.*s",
                       (int)name->id.len, name->id.data, (int)name->collection.len,

@@ -10,7 +10,8 @@
 #define NAME_COLLECTION "notebooks"
 /* The kind of resource whose collection has another name. */
 #define NAME_KIND "notebook"
-/* Kinds of resources that are files: the id is the path, behind which a cell has # and its id. */
+/* Kinds of resources that are files: the id is the path, behind which a cell has # and its id.
+ */
 #define NAME_FILE_KINDS "file note"
 #define NAME_CELL_KIND "cell"
 #define NAME_RANGE ".."

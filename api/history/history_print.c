@@ -481,8 +481,8 @@ static void print_origin(struct buf *out, struct history_style style,
     for (size_t i = 0; i < NG_COUNT(blame_columns); i++) {
         struct ng_str text = str_or(json_get_text(row, blame_columns[i]), ng_str_of("-"));
         history_print_word(out, text);
-        (void)buf_printf(out, "%*s ",
-                         widths.columns[i] - (int)size_min(text.len, INT32_MAX), "");
+        (void)buf_printf(out, "%*s ", widths.columns[i] - (int)size_min(text.len, INT32_MAX),
+                         "");
     }
     history_print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
     (void)buf_printf(out, "Z %*" PRId64 ") ", widths.line, line);

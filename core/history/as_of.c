@@ -262,11 +262,10 @@ static int find_number(const struct as_of *find, uint64_t newest, const char *na
 static int no_document(struct call *call, const struct ng_key *key)
 {
     const char *others = "; SPACE/COLLECTION/ID, or `space`, names one of another space";
-    return call_fail(call, NG_ENOTFOUND,
-                     "there is no document \"%.*s\" in %.*s of the space %.*s%s",
-                     (int)key->id.len, key->id.data, (int)key->collection.len,
-                     key->collection.data, (int)key->space.len, key->space.data,
-                     text_if(!call->caller.space_named, others));
+    return call_fail(
+        call, NG_ENOTFOUND, "there is no document \"%.*s\" in %.*s of the space %.*s%s",
+        (int)key->id.len, key->id.data, (int)key->collection.len, key->collection.data,
+        (int)key->space.len, key->space.data, text_if(!call->caller.space_named, others));
 }
 
 int as_of_find(struct call *call, const struct ng_key *key, const char *name,

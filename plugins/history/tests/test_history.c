@@ -197,12 +197,12 @@ static void test_lines_behind_the_end(void **state)
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         int behind = cases[i].lines + (cases[i].lines == 0 ? 2 : 1);
         put_text(cases[i].text);
-        expect_failure(
-            "history_read", args("{'id':'n','space':'shared','start_line':%d}", behind),
-            "INVALID_INPUT", 400,
-            args("there is no line %d (`start_line`): the text has %d line%s", behind,
-                 cases[i].lines, cases[i].lines == 1 ? "" : "s"),
-            NULL);
+        expect_failure("history_read",
+                       args("{'id':'n','space':'shared','start_line':%d}", behind),
+                       "INVALID_INPUT", 400,
+                       args("there is no line %d (`start_line`): the text has %d line%s",
+                            behind, cases[i].lines, cases[i].lines == 1 ? "" : "s"),
+                       NULL);
     }
     put_text("one\n");
     struct answer answer =
@@ -307,7 +307,7 @@ static void test_bad_points(void **state)
         expect_failure(tools[tool], about(tool, point), "INVALID_INPUT", 400,
                        args("`%s` is \"%s\", it must be a revision such as 7, or #SEQ (the "
                             "number of a change), a time such as 2026-01-28T14:30:00Z, a day "
-                            "such as 2026-01-28, an age such as 2h or 7d, or now",
+                            "such as 2026-01-28, an age such as 30m, 2h or 7d, or now",
                             point_of(tool), point),
                        NULL);
     }

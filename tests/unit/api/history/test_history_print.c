@@ -27,7 +27,7 @@
 #define BLAME                                                                                  \
     "{\"total_lines\":4,\"lines\":[{\"first\":1,\"last\":2,\"text\":\"one\\n\\ttwo\","         \
     "\"revision\":10,\"time\":\"2026-01-28T14:30:00.123Z\",\"agent\":\"ada\","                 \
-    "\"run\":\"night\",\"tool\":\"notebook\"},"                                                  \
+    "\"run\":\"night\",\"tool\":\"notebook\"},"                                                \
     "{\"first\":3,\"last\":4,\"text\":\"three\\u001b\\n\",\"revision\":9,"                     \
     "\"time\":\"2026-01-28T14:30:01.123Z\"}]}"
 

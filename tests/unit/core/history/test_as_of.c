@@ -384,10 +384,8 @@ static void test_created_and_deleted(void **state)
                    "there is no revision 0 (`from`): the newest one is 2");
     expect_failure("doc 0", &(struct point){POINT_REVISION, UINT64_MAX, 0},
                    "there is no revision 18446744073709551615 (`from`): the newest one is 2");
-    expect_failure("nothing", &(struct point){POINT_TIME, 0, 0},
-                   NOTHING);
-    expect_failure("nothing", &(struct point){POINT_REVISION, 1, 0},
-                   NOTHING);
+    expect_failure("nothing", &(struct point){POINT_TIME, 0, 0}, NOTHING);
+    expect_failure("nothing", &(struct point){POINT_REVISION, 1, 0}, NOTHING);
 }
 
 /* Of a document with one revision a day none is thinned. */
