@@ -27,12 +27,14 @@
 
 struct show {
     int (*print)(const struct audit_shown *shown, struct buf *out);
+    uint64_t shown;
 };
 
 static int show_entry(void *user, const struct audit_shown *shown)
 {
-    const struct show *show = user;
+    struct show *show = user;
     struct buf text;
+    show->shown++;
     buf_init(&text, COMMAND_TEXT_MAX);
     int rc = show->print(shown, &text);
     if (rc == NG_OK) {
@@ -46,32 +48,53 @@ static int show_entry(void *user, const struct audit_shown *shown)
 
 static int filter_of(const struct command_line *line, struct audit_filter *ret)
 {
-    const struct {
-        const char *name, *value;
-    } options[] = {
-        {"agent", line->agent},          {"space", line->space},
-        {"run", line->find.run},         {"tool", line->find.tool},
-        {"id", line->find.id},           {"collection", line->find.collection},
-        {"since", line->find.since},     {"until", line->find.until},
-        {"outcome", line->find.outcome}, {"action", line->find.action},
+    const struct command_filter options[] = {
+        {.name = "agent", .value = line->agent},
+        {.name = "space", .value = line->space},
+        {.name = "run", .value = line->find.run},
+        {.name = "tool", .value = line->find.tool},
+        {.name = "id", .value = line->find.id},
+        {.name = "collection", .value = line->find.collection},
+        {.name = "since", .value = line->find.since},
+        {.name = "until", .value = line->find.until},
+        {.name = "outcome", .value = line->find.outcome},
+        {.name = "action", .value = line->find.action},
     };
     *ret = (struct audit_filter){.since_ms = 0};
+    if (command_check_filters(line, options, NG_COUNT(options)) != COMMAND_OK) {
+        return COMMAND_USAGE;
+    }
     for (size_t i = 0; i < NG_COUNT(options); i++) {
         const char *value = options[i].value;
         if (value != NULL &&
             audit_filter_set(ret, ng_str_of(options[i].name), ng_str_of(value)) != NG_OK) {
             return command_usage(line,
                                  "--%s is \"%s\"; it must be a time (2026-11-30T12:00:00Z), a "
-                                 "day, or how long ago (2h, 7d)",
+                                 "day, or how long ago (30m, 2h, 7d)",
                                  options[i].name, value);
         }
     }
     return COMMAND_OK;
 }
 
+/* Of `list`, for people: stdout has entries only. Those before the page may not fit. */
+static void show_tell(const struct command_line *line, const struct show *show,
+                      const struct audit_page *page)
+{
+    if (show->print != audit_shown_line) {
+        return;
+    }
+    if (show->shown == 0) {
+        command_error("no entry fits");
+    } else if (page->before > 0 && line->find.number == NULL) {
+        command_error("only the newest %" PRIu64 " are shown; -n N shows more, if more fit",
+                      show->shown);
+    }
+}
+
 static int audit_show(struct command_line *line, const char *path, bool all)
 {
-    struct show show = {audit_shown_line};
+    struct show show = {.print = audit_shown_line};
     struct audit_filter filter;
     struct audit_page page = {
         .before = UINT64_MAX, .looks = UINT64_MAX, .limit = AUDIT_LIST_DEFAULT};
@@ -98,6 +121,8 @@ static int audit_show(struct command_line *line, const char *path, bool all)
         command_error("there is no audit log at %s; `audit` turns it on", path);
     } else if (rc != NG_OK && error.len > 0) {
         command_error("%s", buf_cstr(&error));
+    } else if (rc == NG_OK) {
+        show_tell(line, &show, &page);
     }
     buf_done(&error);
     return command_end_output(command_exit_code(rc));

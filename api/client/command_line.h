@@ -130,6 +130,16 @@ void command_error(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* The same for a command line that makes no sense, and where help is; COMMAND_USAGE. */
 int command_usage(const struct command_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* An option that selects: its value, NULL if it is not given. */
+struct command_filter {
+    const char *name, *value;
+    bool is_list; /* by commas */
+};
+
+/* COMMAND_OK, or COMMAND_USAGE after a message: one is given and empty, as a variable that is
+ * not set leaves it. It would select everything. */
+int command_check_filters(const struct command_line *line, const struct command_filter *filters,
+                          size_t count);
 /* May colours be used on this stream? */
 bool command_colours(FILE *stream);
 /* Writes everything and reports a failure (a full disk, a closed pipe). NG_OK or NG_EFAILED. */

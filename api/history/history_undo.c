@@ -93,10 +93,8 @@ static int undo_check_which(const struct command_line *line)
                                              "before: leave out the other options")
                        : COMMAND_OK;
     }
-    bool is_empty = (line->find.run != NULL && line->find.run[0] == '\0') ||
-                    (line->find.agent != NULL && line->find.agent[0] == '\0');
-    if (is_empty || (line->find.run == NULL && line->find.changes == NULL &&
-                     (line->find.agent == NULL || line->find.since == NULL))) {
+    if (line->find.run == NULL && line->find.changes == NULL &&
+        (line->find.agent == NULL || line->find.since == NULL)) {
         return command_usage(line, "which changes? Name --run ID, --agent NAME with --since "
                                    "WHEN, or --change SEQ");
     }

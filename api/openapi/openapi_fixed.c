@@ -21,10 +21,10 @@
 #define TIME "{'type':'string','format':'date-time'}"
 #define WHEN                                                                                   \
     "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
-    "'^[1-9][0-9]{0,3}(min|h|d)$'}]}"
+    "'^[1-9][0-9]{0,3}(s|m|min|h|d)$'}]}"
 #define POINT                                                                                  \
     "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
-    "'^(now|#[0-9]{1,18}|[1-9][0-9]{0,3}(min|h|d))$'}]}"
+    "'^(now|#[0-9]{1,18}|[1-9][0-9]{0,3}(s|m|min|h|d))$'}]}"
 #define ROLE "{'$ref':'#/components/schemas/Role'}"
 #define MODE "{'$ref':'#/components/schemas/Mode'}"
 #define FAILURE                                                                                \
@@ -69,7 +69,7 @@ static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
     "position: from now on, a page from 0.','schema':" COUNT "},"
     "'From':{'name':'from','in':'query','description':'Instead of since: a point, #SEQ, a time "
-    "of RFC 3339, a day, an age such as 2h, or now.','schema':" POINT
+    "of RFC 3339, a day, an age such as 30m or 2h, or now.','schema':" POINT
     "},'To':{'name':'to','in':'query','description':'Events up to this point.','schema':" POINT
     "},'Limit':{'name':'limit','in':'query','description':'Events of a page.','schema':{"
     "'type':'integer','minimum':1,'maximum':1000,'default':100}},"
@@ -135,7 +135,7 @@ static const char audit_parameters[] =
     "recovered, an error code.',"
     "'schema':" QUERY_TEXT "}"
     ",'AuditSince':{'name':'since','in':'query','description':'After a time or day, or so long "
-    "ago: 2h, 7d.','schema':" WHEN "},"
+    "ago: 30m, 2h, 7d.','schema':" WHEN "},"
     "'AuditUntil':{'name':'until','in':'query','description':'Up to then.','schema':" WHEN "},"
     "'AuditBefore':{'name':'before','in':'query','description':'Entries with numbers below; "
     "`next` of the page before.','schema':" COUNT "},"

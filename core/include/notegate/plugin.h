@@ -336,8 +336,8 @@ struct ng_host {
 
     /* The history of all documents. Points are texts, as callers write them: "#1234" (just
      * after that change), a time of RFC 3339, a day (its beginning in the zone of the gateway),
-     * "2h" or "7d" ago, "now", and where a document is meant one of its revisions, "7". Errors
-     * name `name`, the argument that the point comes from. All block. */
+     * "30m", "2h" or "7d" ago, "now", and where a document is meant one of its revisions, "7".
+     * Errors name `name`, the argument that the point comes from. All block. */
 
     /* The declaration of a collection; NULL: none that the caller may see. Does not block. */
     const struct ng_collection *(*collection)(struct ng_call *call, struct ng_str name);

@@ -323,7 +323,7 @@ static void test_points(void **state)
         expect_failure("history_log", args("{'%s':'%s'}", name, point), "INVALID_INPUT", 400,
                        args("`%s` is \"%s\", it must be #SEQ (the number of a change), a time "
                             "such as 2026-01-28T14:30:00Z, a day such as 2026-01-28, an age "
-                            "such as 2h or 7d, or now",
+                            "such as 30m, 2h or 7d, or now",
                             name, point),
                        NULL);
     }

@@ -220,6 +220,8 @@ def test_the_rest_of_one_that_was_cut_off(tmp_path):
     (["a", "--run", "x", "--yes"], 'unexpected argument "a"'), (["--continue", "undo-a", "--run", "x", "--yes"], "--continue does the rest"),
     (["--list", "--yes"], "--list stands alone"), (["--list", "--run", "x"], "--list stands alone"),
     (["--run", "x", "--at", "1", "--yes"], '"undo" does not take --at'), (["--run", "x", "--stat"], '"undo" does not take --stat'),
+    (["--run", "", "--yes"], "--run is empty"), (["--run", "x", "--agent", "", "--yes"], "--agent is empty"), (["--run=", "--dry-run"], "--run is empty"),
+    (["--run", "x", "--tool", "", "--yes"], "--tool is empty"), (["--run", ",", "--yes"], '--run is ",", which has an empty part'),
     (["--run", "x", "--as", "a b", "--yes"], '--as is "a b"')])
 def test_wrong_command_lines(tmp_path, words, told):
     done = subprocess.run([BINARY, "undo", *words, "--data-dir", tmp_path], capture_output=True, stdin=subprocess.DEVNULL, text=True,

@@ -82,6 +82,19 @@ def test_list_and_its_filters(served):
         assert audit(data, *words).returncode == 2, words
 
 
+def test_what_the_list_does_not_show(served):
+    """On stderr, for people only: stdout has entries, and a program sees that there are none."""
+    for words, told in ((("--agent", "eve"), "notegate: no entry fits\n"), (("--agent", "ann"), ""), (("-n", "1"), "")):
+        done = audit(served.data_dir, "list", *words)
+        assert (done.returncode, done.stderr) == (0, told), words
+    assert audit(served.data_dir, "list", "--agent", "eve", "--json").stderr == ""
+    for number in range(20):
+        assert served.call("notebook", WRITE | {"name": f"n{number}"}, {"X-Notegate-Agent": "dan"}).status_code == 200
+    eventually(lambda: len(rows(served.data_dir, "list", "--json", "--agent", "dan", "-n", "30")) == 20, what="all entries")
+    done = audit(served.data_dir, "list")
+    assert len(done.stdout.splitlines()) == 20 and done.stderr == "notegate: only the newest 20 are shown; -n N shows more, if more fit\n"
+
+
 def test_export(served):
     data = served.data_dir
     exported = rows(data, "export")
