@@ -182,7 +182,7 @@ def test_a_kill_leaves_whole_documents_and_the_rest_is_done_later(tmp_path, kill
             partly += 1
             assert len(left) == 1
         for undone in left:
-            if number % 2:  # it may also be given up: what it did is taken back
+            if number % 2 and before in texts:  # it may also be given up: what it did is taken back
                 upto = undo(gateway, "kills", run=undone)["upto"]
                 given_up = undo(gateway, "kills", run=undone, upto=upto, dry_run=False)
                 assert given_up["undone"] == texts.count(before) and unfinished(gateway) == []
