@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from cli_support import environment, notegate
 from conftest import Gateway
 
 SEED = random.randrange(2**32)
@@ -146,6 +147,25 @@ def test_the_number_at_the_old_path_of_a_move_is_that_of_the_move(place):
     away, = (row["seq"] for row in ask(gateway, "history_log", {"run": "night"})["changes"] if row["summary"].startswith("moved to"))
     assert undo(gateway, changes=[away])["undone"] == 1
     assert (root / "a").exists() and not (root / "b").exists()
+
+
+def test_the_command_tells_where_files_are(place, tmp_path):
+    gateway, root = place
+    for name in ("back", "on", "edited"):
+        (root / name).write_text(f"{name}\nmoved from {root}/nowhere\n")
+    edit(gateway, root / "back", command="move", destination=str(root / "back2"))
+    edit(gateway, root / "on", command="move", destination=str(root / "on2"))
+    replace(gateway, root / "edited", "edited", "moved from ")
+    for old, new in (("on2", "on3"), ("on3", "on4")):
+        edit(gateway, root / old, command="move", destination=str(root / new), by="ana", run="day")
+    for words, result in ((["--dry-run"], "undo  "), (["--yes"], "undone")):
+        done = notegate("undo", "--run", "night", *words, "--data-dir", tmp_path / "data", env=environment())
+        lines = {line.split()[1]: line for line in done.stdout.splitlines()[:3]}
+        assert done.returncode == 1 and done.stderr == "" and lines.keys() == {str(root / name) for name in ("back2", "on2", "edited")}
+        assert lines[str(root / "back2")].startswith(result) and lines[str(root / "back2")].endswith(f" → {root / 'back'}")
+        assert lines[str(root / "on2")].endswith(f"moved_on: it was moved on since, and is now {root / 'on4'}")
+        assert "→" not in lines[str(root / "edited")]
+    assert (root / "back").exists()
 
 
 def test_an_edit_is_taken_out_of_a_file_that_was_moved_since(place):
