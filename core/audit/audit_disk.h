@@ -39,8 +39,8 @@ int audit_disk_make_folders(int dir, const char *name);
 int audit_disk_replace(int dir, const char *name, struct ng_str bytes, mode_t mode);
 /* The same in steps: the new file, empty; -1 and errno. */
 int audit_disk_new(int dir, mode_t mode);
-/* What follows once it is written, which also closes it. rc: that of the writing; if it is not
- * NG_OK, the file is only closed, and rc returned. */
+/* Syncs and closes the written file, and puts it in its place. rc: that of the writing; if it
+ * is not NG_OK, the file is only closed, and rc returned. */
 int audit_disk_new_done(int dir, int fd, const char *name, int rc);
 
 /* Removes all files of a folder but `keep` (NULL: none), and without `keep` the folder too.
