@@ -94,9 +94,9 @@ struct command_line {
     const char *key_no_tools[KEY_TOOLS_MAX];
     size_t key_no_tool_count;
     const char *format;
-    /* Of `audit`, with agent and space above; of the commands of the history. */
+    /* Of `audit`, and of the commands of the history. */
     struct {
-        const char *run, *tool, *collection, *id, *outcome, *since, *until, *number,
+        const char *run, *tool, *collection, *id, *path, *outcome, *since, *until, *number,
             *checkpoint;
         const char *agent, *space, *action, *at, *lines, *color;
         const char *changes; /* undo: numbers with commas between */
