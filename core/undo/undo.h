@@ -153,6 +153,12 @@ int undo_select(struct undo *undo);
 int undo_plan(struct undo_plan *plan);
 /* The same for another newest revision; reads nothing. */
 int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest);
+/* Reads a content at or before a revision. *ret_kept: it could be read. */
+typedef int undo_read_fn(struct undo_plan *plan, uint64_t revision, struct content *ret,
+                         bool *ret_kept);
+/* Reads the contents around each group of selected revisions, the newest first: after its last
+ * one and before its first one. They do not change any more. */
+int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before);
 void undo_plan_done(struct undo_plan *plan);
 /* The failure of the plan's call is that of the undo's own. Returns rc. */
 int undo_plan_fail(struct undo_plan *plan, int rc);
@@ -160,6 +166,10 @@ int undo_plan_fail(struct undo_plan *plan, int rc);
 bool undo_needs_agent(const struct call *call, struct ng_str path);
 /* A conflict without places; the text is a literal. */
 void undo_plan_refuse(struct undo_plan *plan, const char *reason);
+/* Newer groups have been taken out of plan->next already: the lines of a conflict with it
+ * become those of the text that is there. NG_OK or NG_EINTERNAL (out of memory). */
+int undo_plan_place(const struct undo_plan *plan, struct merge_conflict *conflict,
+                    struct ng_str present);
 /* Its conflict. */
 int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict);
 
@@ -168,7 +178,7 @@ int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint
 /* The failure of `own`, message and details, is that of `call`. Returns rc. */
 int undo_fail_as(struct call *call, struct call *own, int rc);
 
-/* ---- undo_file.c: files ---- */
+/* ---- files ---- */
 
 /* The change in an event, and the document that it counts for. */
 struct undo_file_change {
@@ -181,9 +191,19 @@ struct undo_file_change {
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };
 
+/* undo_file_version.c. */
 int undo_file_change(struct undo *undo, const struct ng_event *event,
                      struct undo_file_change *ret);
-/* As undo_plan(). */
+/* See undo_plan_load(). The content before a file came with a move is the one that it had at
+ * its old place. */
+undo_read_fn undo_file_after;
+undo_read_fn undo_file_before;
+/* undo_file_find.c: fills plan->file with the path of the file now, and its content. */
+int undo_file_find(struct undo_plan *plan);
+/* May the caller change what is at this path, which is not that of the selected change? Else
+ * the plan is refused. */
+int undo_file_check(struct undo_plan *plan, struct ng_str path);
+/* undo_file.c. As undo_plan(). */
 int undo_file_plan(struct undo_plan *plan);
 /* Changes the file, and waits for it. note: for its event. plan->moved: it was changed since.
  */

@@ -63,13 +63,11 @@ static int plan_content(struct undo_plan *plan, uint64_t revision, struct conten
     return rc == NG_OK ? rc : call_no_memory(call);
 }
 
-/* Newer groups have been taken out of the text already: the lines become those of the text that
- * is there. */
-static int plan_place(struct undo_plan *plan, struct merge_conflict *conflict,
-                      struct ng_str present)
+int undo_plan_place(const struct undo_plan *plan, struct merge_conflict *conflict,
+                    struct ng_str present)
 {
     uint64_t lines[MERGE_PLACES_MAX];
-    if (str_equal(present, plan->next.text)) {
+    if (conflict->place_count == 0 || str_equal(present, plan->next.text)) {
         return NG_OK;
     }
     for (size_t i = 0; i < conflict->place_count; i++) {
@@ -96,7 +94,7 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
                      struct merge_result *members, struct ng_str present)
 {
     struct arena *arena = &plan->call->arena;
-    if (plan_place(plan, &text->conflict, present) != NG_OK) {
+    if (undo_plan_place(plan, &text->conflict, present) != NG_OK) {
         return call_no_memory(plan->call);
     }
     if (plan_join(text, members)) {
@@ -186,9 +184,20 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest)
     return NG_OK;
 }
 
-/* Reads the contents around each group of selected revisions, the newest first. They do not
- * change any more. */
-static int plan_load(struct undo_plan *plan)
+static int plan_before(struct undo_plan *plan, uint64_t revision, struct content *ret,
+                       bool *ret_kept)
+{
+    return plan_content(plan, revision - 1, ret, ret_kept);
+}
+
+/* Is the revision in a group with the one before it in the list? A move begins a group. */
+static bool load_goes_on(const struct undo_doc *doc, size_t at)
+{
+    return at > 0 && doc->revisions[at - 1] + 1 == doc->revisions[at] &&
+           doc->revisions[at] != doc->moved_at;
+}
+
+int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before)
 {
     const struct undo_doc *doc = plan->doc;
     size_t end = doc->count;
@@ -202,12 +211,13 @@ static int plan_load(struct undo_plan *plan)
     while (rc == NG_OK && end > 0 && kept && fits) {
         struct undo_group *group = &plan->groups[plan->group_count++];
         size_t begin = end - 1;
-        while (begin > 0 && doc->revisions[begin - 1] + 1 == doc->revisions[begin]) {
+        while (load_goes_on(doc, begin)) {
             begin--;
         }
-        rc = plan_content(plan, doc->revisions[end - 1], &group->base, &kept);
+        *group = (struct undo_group){.base = {.exists = false}};
+        rc = after(plan, doc->revisions[end - 1], &group->base, &kept);
         if (rc == NG_OK && kept) {
-            rc = plan_content(plan, doc->revisions[begin] - 1, &group->before, &kept);
+            rc = before(plan, doc->revisions[begin], &group->before, &kept);
         }
         plan->bytes += group->base.text.len + group->before.text.len;
         fits = plan->bytes <= UNDO_PLAN_BYTES;
@@ -272,7 +282,7 @@ int undo_plan(struct undo_plan *plan)
         return undo_file_plan(plan);
     }
     struct call *call = plan->call;
-    int rc = plan_load(plan);
+    int rc = undo_plan_load(plan, plan_content, plan_before);
     if (rc == NG_OK && plan->result == NG_UNDO_DONE) {
         rc = store_get(call->gateway->store, call, &doc->key, 0, &newest);
     }
