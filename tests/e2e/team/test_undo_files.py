@@ -95,6 +95,20 @@ def test_each_kind_of_change_is_taken_back(place):
     assert (root / "created").read_text() == "robot\n"
 
 
+def test_lines_of_a_conflict_are_those_of_the_file(place):
+    """Newer changes of the run have been taken out before the one that conflicts."""
+    gateway, root = place
+    (root / "a").write_text("one\ntwo\nthree\nfour\n")
+    replace(gateway, root / "a", "four", "robot")
+    replace(gateway, root / "a", "robot", "ana", by="ana", run="day")
+    edit(gateway, root / "a", command="insert", insert_line=0, new_str="top\ntop\n")
+    before = (root / "a").read_text()
+    told = undo(gateway, run="night")
+    assert results(told) == {"a": ("conflict", "overlap")} and (root / "a").read_text() == before
+    line = before.split("\n").index("ana") + 1
+    assert line > 4 and told["items"][0]["conflict"]["at"] == [{"line": line, "present": "ana", "before": "four"}]
+
+
 def test_moves_that_went_on_and_places_that_are_taken(place):
     gateway, root = place
     for name in ("on", "taken", "gone"):
