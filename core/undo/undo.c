@@ -65,6 +65,10 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     if (doc->is_file) {
         json_member_string(&writer, "path", doc->key.id);
     }
+    struct ng_str folder = undo_file_folder(plan);
+    if (folder.len > 0) {
+        json_member_string(&writer, "folder", folder);
+    }
     json_end(&writer);
     if (own.len > 2 && json.len > 0) { /* {"a":1} and {"undo":...}: one object */
         json.len--;
@@ -432,6 +436,7 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
         rc = run_all(undo);
     }
     if (rc == NG_OK && !work->dry_run) {
+        undo_file_drop_folders(undo);
         rc = undo_record_end(undo);
     }
     if (rc != NG_OK) {

@@ -71,14 +71,24 @@ struct undo_doc {
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
     unsigned tries;
-    bool is_foreign;   /* a change of another agent is among them */
-    bool is_file;      /* the revisions are versions of a file */
-    uint64_t moved_at; /* of a file: the newest selected one that came with a move; 0: none */
+    bool is_foreign; /* a change of another agent is among them */
+    bool is_file;    /* the revisions are versions of a file */
+    bool is_across;  /* came with a move between spaces, which is not taken back */
+    bool is_folder;  /* a folder that was moved, which its files are moved back from */
+    /* Of a file: its newest selected move. */
+    uint64_t moved_seq;       /* of the change; 0: none */
+    uint64_t moved_at;        /* the version that it came with; 0: none, no content was known */
     struct ng_str moved_from; /* the path that it came from */
-    bool is_whole;            /* a part of a move that is not taken back in parts */
+    struct ng_str folder;     /* it moved with this folder, now; {NULL, 0}: by itself */
 };
 
 struct undo_moved;
+
+/* A file that a folder took along in its move, at its new place. */
+struct undo_carried {
+    struct undo_carried *next;
+    struct ng_str path, folder;
+};
 
 struct undo {
     struct call *call;
@@ -94,8 +104,10 @@ struct undo {
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    struct undo_moved *moved; /* of a preview, the newest plan first */
-    bool recorded;            /* its record is stored */
+    struct undo_moved *moved;     /* of a preview, the newest plan first */
+    struct undo_carried *carried; /* all selected ones */
+    struct undo_carried *left;    /* those that this undo has moved back */
+    bool recorded;                /* its record is stored */
     bool is_running;
     struct undo *next_running; /* of undo_running.c */
     struct ng_undo_done result;
@@ -183,11 +195,13 @@ int undo_fail_as(struct call *call, struct call *own, int rc);
 /* The change in an event, and the document that it counts for. */
 struct undo_file_change {
     struct ng_key key;
-    uint64_t version; /* of a file; else the revision */
+    uint64_t version; /* of a file, 0: it has none; else the revision */
     bool is_file;
-    bool moved_away;    /* counts by the event at the new path */
-    bool is_whole;      /* of a move of a folder, or between spaces */
-    struct ng_str from; /* it came with a move, from here; memory of the undo's call */
+    bool moved_away;      /* counts by the event at the new path */
+    bool is_across;       /* of a move between spaces */
+    bool is_folder;       /* the move of a folder itself */
+    struct ng_str from;   /* it came with a move, from here; memory of the undo's call */
+    struct ng_str folder; /* that moved it along, at its new path; as `from` */
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };
 
@@ -200,6 +214,14 @@ undo_read_fn undo_file_after;
 undo_read_fn undo_file_before;
 /* undo_file_find.c: fills plan->file with the path of the file now, and its content. */
 int undo_file_find(struct undo_plan *plan);
+/* Of a move that is taken back: the path where the folder is again that the file is moved back
+ * with; {NULL, 0}: it moves by itself. */
+struct ng_str undo_file_folder(const struct undo_plan *plan);
+/* Adds a file to the list; without a folder it is a no-op. The folder is not copied. */
+int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
+               struct ng_str folder);
+/* Removes the folders that the files have left and that are empty. */
+void undo_file_drop_folders(struct undo *undo);
 /* May the caller change what is at this path, which is not that of the selected change? Else
  * the plan is refused. */
 int undo_file_check(struct undo_plan *plan, struct ng_str path);

@@ -4,6 +4,7 @@
  */
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/dispatch/dispatch.h"
 #include "core/files/files.h"
 #include "core/store/store.h"
 #include "undo.h"
@@ -38,6 +39,23 @@ static int file_take_out(struct undo_plan *plan, const struct undo_group *group)
     return NG_OK;
 }
 
+/* Is there a file where the place needs a folder? A failure is that of the commit, too. */
+static bool file_is_below_file(struct undo_plan *plan, struct ng_str path)
+{
+    struct call *call = plan->call;
+    struct ng_file around = {.size = sizeof(around)};
+    int rc = NG_OK;
+    while (rc == NG_OK && around.type == NG_FILE_NONE && path.len > 1) {
+        while (path.data[--path.len] != '/') {
+        }
+        rc = files_stat(call->gateway->files, call, path, &around);
+    }
+    if (rc != NG_OK) {
+        call_reset_result(call);
+    }
+    return rc == NG_OK && around.type != NG_FILE_NONE && around.type != NG_FILE_DIRECTORY;
+}
+
 /* A move that is taken back: the file goes to its old place, if that is free. */
 static int file_move_back(struct undo_plan *plan)
 {
@@ -45,7 +63,7 @@ static int file_move_back(struct undo_plan *plan)
     struct undo_file *file = plan->file;
     struct call *call = plan->call;
     struct ng_file old = {.size = sizeof(old)};
-    if (doc->moved_at == 0 || !file->there.exists) {
+    if (doc->moved_seq == 0 || !file->there.exists) {
         return NG_OK;
     }
     if (!str_equal(file->path, doc->key.id)) {
@@ -58,12 +76,43 @@ static int file_move_back(struct undo_plan *plan)
         undo_plan_refuse(plan, "forbidden");
         return NG_OK;
     }
-    if (rc == NG_OK && old.type != NG_FILE_NONE) {
+    if (rc == NG_OK &&
+        (old.type != NG_FILE_NONE || file_is_below_file(plan, doc->moved_from))) {
         undo_plan_refuse(plan, "path_taken");
     } else if (rc == NG_OK) {
         file->back = doc->moved_from;
     }
     return rc == NG_OK ? undo_file_check(plan, doc->moved_from) : rc;
+}
+
+struct ng_str undo_file_folder(const struct undo_plan *plan)
+{
+    const struct undo_doc *doc = plan->doc;
+    if (plan->file == NULL || plan->file->back.len == 0 || doc->folder.len == 0 ||
+        !str_starts(doc->key.id, doc->folder)) {
+        return STR_NONE;
+    }
+    struct ng_str back = plan->file->back;
+    struct ng_str inside = doc->key.id; /* the part of the path that the move did not change */
+    inside.data += doc->folder.len;
+    inside.len -= doc->folder.len;
+    bool same = back.len > inside.len &&
+                str_equal(str_make(back.data + back.len - inside.len, inside.len), inside);
+    return same ? str_make(back.data, back.len - inside.len) : STR_NONE;
+}
+
+void undo_file_drop_folders(struct undo *undo)
+{
+    struct call *call = undo->left != NULL ? dispatch_child(undo->call) : NULL;
+    if (call == NULL) {
+        return; /* an empty folder that stays does no harm */
+    }
+    call->may_block = true;
+    call->options |= CALL_ALL_FOLDERS;
+    for (const struct undo_carried *at = undo->left; at != NULL; at = at->next) {
+        files_drop_folders(call->gateway->files, call, at->path, at->folder);
+    }
+    call_unref(call);
 }
 
 /* A preview remembers where the file would be. */
@@ -98,7 +147,7 @@ int undo_file_plan(struct undo_plan *plan)
     plan->file = file;
     call->may_block = true;
     call->options |= CALL_ALL_FOLDERS;
-    if (plan->doc->is_whole) {
+    if (plan->doc->is_across) {
         undo_plan_refuse(plan, "not_kept");
         return NG_OK;
     }
@@ -201,6 +250,10 @@ int undo_file_commit(struct undo_plan *plan, struct ng_str note)
     if (plan->moved) {
         call_reset_result(plan->call);
         return NG_OK;
+    }
+    if (rc == NG_OK && plan->file->back.len > 0) {
+        const struct undo_doc *doc = plan->doc;
+        return undo_carry(plan->undo, &plan->undo->left, doc->key.id, doc->folder);
     }
     return rc;
 }

@@ -62,6 +62,16 @@ static const struct undo_moved *moved_find(const struct undo *undo, struct ng_st
     return moved;
 }
 
+/* The one that ends here. */
+static const struct undo_moved *moved_find_to(const struct undo *undo, struct ng_str path)
+{
+    const struct undo_moved *moved = undo->moved;
+    while (moved != NULL && !str_equal(moved->to, path)) {
+        moved = moved->next;
+    }
+    return moved;
+}
+
 static int file_follow(struct undo_plan *plan)
 {
     struct undo_file *file = plan->file;
@@ -80,6 +90,9 @@ static int file_follow(struct undo_plan *plan)
         file->planned = moved;
         file->path = moved->to;
         moved = moved_find(plan->undo, file->path);
+    }
+    if (file->planned == NULL) {
+        file->planned = moved_find_to(plan->undo, file->path);
     }
     return rc;
 }

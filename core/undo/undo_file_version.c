@@ -20,19 +20,26 @@ static int change_text(struct undo *undo, const struct ng_value *data, const cha
     return text.len > 0 && ret->data == NULL ? call_no_memory(undo->call) : NG_OK;
 }
 
+/* A file without a version counts if a folder took it along, which needs no content. */
 static int change_read(struct undo *undo, const struct ng_value *data,
                        struct undo_file_change *ret)
 {
     int64_t number = 0;
+    struct ng_str folder = json_get_text(data, "folder");
     ret->moved_away = json_get(data, "to") != NULL;
-    if (json_integer(json_get(data, "version"), &number) != NG_OK || number < 1) {
+    ret->is_folder = str_equal(folder, ret->key.id);
+    bool has = json_integer(json_get(data, "version"), &number) == NG_OK && number > 0;
+    if (!has && (folder.len == 0 || ret->is_folder)) {
         return NG_OK;
     }
     ret->is_file = true;
-    ret->version = (uint64_t)number;
+    ret->version = has ? (uint64_t)number : 0;
     ret->key.collection = ng_str_of(NG_FILE_VERSIONS);
-    ret->is_whole = json_get(data, "folder") != NULL || json_get(data, "across") != NULL;
+    ret->is_across = json_get(data, "across") != NULL;
     int rc = change_text(undo, data, "from", &ret->from);
+    if (rc == NG_OK) {
+        rc = change_text(undo, data, "folder", &ret->folder);
+    }
     return rc == NG_OK && json_get(data, "undo") != NULL
                ? change_text(undo, data, "path", &ret->done)
                : rc;

@@ -62,12 +62,17 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
         doc->revisions = revisions;
         doc->room = room;
     }
-    doc->revisions[doc->count++] = change->version;
+    if (change->version != 0) {
+        doc->revisions[doc->count++] = change->version;
+    }
     doc->is_file = change->is_file;
-    doc->is_whole = doc->is_whole || change->is_whole;
-    if (change->from.len > 0 && change->version > doc->moved_at) {
+    doc->is_folder = change->is_folder;
+    doc->is_across = doc->is_across || change->is_across;
+    if (change->is_file && change->from.len > 0 && event->seq > doc->moved_seq) {
+        doc->moved_seq = event->seq;
         doc->moved_at = change->version;
         doc->moved_from = change->from;
+        doc->folder = change->folder;
     }
     doc->is_foreign = doc->is_foreign || !str_equal(event->agent, undo->call->caller.agent);
     return NG_OK;
@@ -98,6 +103,34 @@ static int fail_many(struct undo *undo)
                      UNDO_DOCUMENTS_MAX, UNDO_CHANGES_MAX);
 }
 
+int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
+               struct ng_str folder)
+{
+    struct arena *arena = &undo->call->arena;
+    struct undo_carried *carried = NULL;
+    if (folder.len == 0) {
+        return NG_OK;
+    }
+    carried = arena_alloc(arena, sizeof(*carried));
+    if (carried == NULL) {
+        return call_no_memory(undo->call);
+    }
+    *carried = (struct undo_carried){*list, arena_copy(arena, path), folder};
+    *list = carried;
+    return carried->path.data != NULL ? NG_OK : call_no_memory(undo->call);
+}
+
+/* A file that its folder took along. done: an earlier part has moved it back. */
+static int select_carried(struct undo *undo, const struct undo_file_change *change, bool done)
+{
+    if (!change->is_file) {
+        return NG_OK;
+    }
+    int rc = undo_carry(undo, &undo->carried, change->key.id, change->folder);
+    return rc == NG_OK && done ? undo_carry(undo, &undo->left, change->key.id, change->folder)
+                               : rc;
+}
+
 static int select_take(void *user, const struct ng_event *event)
 {
     struct selecting *selecting = user;
@@ -112,8 +145,10 @@ static int select_take(void *user, const struct ng_event *event)
         return selecting->rc != NG_OK;
     }
     uint64_t hash = doc_key_hash(&change.key);
-    if (hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL) {
-        return 0;
+    bool done = hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL;
+    selecting->rc = select_carried(undo, &change, done);
+    if (selecting->rc != NG_OK || done) {
+        return selecting->rc != NG_OK;
     }
     struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &change.key);
     struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
@@ -207,6 +242,9 @@ static int by_number(const void *a, const void *b)
 static void sort_revisions(struct undo_doc *doc)
 {
     size_t kept = 0;
+    if (doc->count == 0) {
+        return; /* a file without versions, that its folder took along */
+    }
     qsort(doc->revisions, doc->count, sizeof(*doc->revisions), by_number);
     for (size_t i = 0; i < doc->count; i++) {
         if (kept == 0 || doc->revisions[kept - 1] != doc->revisions[i]) {
@@ -214,6 +252,30 @@ static void sort_revisions(struct undo_doc *doc)
         }
     }
     doc->count = kept;
+}
+
+/* The move of a folder is taken back by its files; without any of them it is told as one that
+ * is not. */
+static bool is_taken_along(const struct undo *undo, const struct undo_doc *doc)
+{
+    const struct undo_carried *at = doc->is_folder ? undo->carried : NULL;
+    while (at != NULL && !str_equal(at->folder, doc->key.id)) {
+        at = at->next;
+    }
+    return at != NULL;
+}
+
+static void leave_out_folders(struct undo *undo)
+{
+    struct undo_doc **at = &undo->first;
+    while (*at != NULL) {
+        if (is_taken_along(undo, *at)) {
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    undo->last = at;
 }
 
 int undo_select(struct undo *undo)
@@ -234,6 +296,7 @@ int undo_select(struct undo *undo)
     } else if (rc == NG_OK) {
         rc = select_walk(undo, &undo->what, select_take);
     }
+    leave_out_folders(undo);
     for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
         sort_revisions(doc);
     }

@@ -192,17 +192,139 @@ def test_a_note_that_moved_comes_back_with_its_links(place):
     assert notes_of(root) == before
 
 
-def test_a_moved_folder_is_not_torn(place):
+def tree(root):
+    return {str(path.relative_to(root)): path.read_text() if path.is_file() else None for path in root.rglob("*")}
+
+
+def test_a_moved_folder_is_moved_back(place):
+    """Also a file that no tool has saved, and one that the run edited before and after; links come back, too."""
+    gateway, root = place
+    (root / "sub" / "deep").mkdir(parents=True)
+    for name in ("a.md", "deep/b.md"):
+        edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\none\ntwo\n", run="before")
+    (root / "sub" / "deep" / "unknown.txt").write_text("other program\n")
+    (root / "sub" / "deep" / "unknown.md").write_text("other program\n")
+    (root / "links.md").write_text("[a](sub/a.md)\n")
+    before = tree(root)
+    replace(gateway, root / "sub" / "a.md", "one", "robot")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    replace(gateway, root / "new" / "a.md", "two", "robot")
+    replace(gateway, root / "new" / "deep" / "unknown.md", "other", "robot's")
+    moved = tree(root)
+    assert moved["links.md"] == "[a](new/a.md)\n" and "sub" not in moved
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    assert tree(root) == moved
+    told = undo(gateway, run="night")
+    assert [(item["id"], item["result"]) for item in preview["items"]] == [(item["id"], item["result"]) for item in told["items"]]
+    assert told["conflicts"] == 0 and told["undone"] == told["total"] - told["unchanged"], told
+    assert tree(root) == before, "the folder that the move made is gone"
+    again = undo(gateway, run=told["undo"])
+    assert again["conflicts"] == 0 and tree(root) == moved, again
+    undo(gateway, run=again["undo"])
+    assert tree(root) == before
+
+
+def test_a_folder_that_was_moved_twice_is_moved_back_to_its_first_place(place):
+    gateway, root = place
+    (root / "one").mkdir()
+    edit(gateway, root / "one" / "a.md", command="create", file_text="a\n", run="before")
+    (root / "one" / "unknown.txt").write_text("other program\n")
+    before = tree(root)
+    for old, new in (("one", "two"), ("two", "three/two")):
+        ask(gateway, "opennotes_move", {"path": old, "to": new}, "robot", "night")
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    told = undo(gateway, run="night")
+    assert [(item["id"], item["result"]) for item in preview["items"]] == [(item["id"], item["result"]) for item in told["items"]]
+    assert told["conflicts"] == 0, told
+    assert {name: text for name, text in tree(root).items() if name != "three"} == before
+
+
+def test_what_others_did_in_a_moved_folder_stays(place):
+    """Files that they added stay where they are; one conflict does not hold up the other files."""
     gateway, root = place
     (root / "sub").mkdir()
-    for name in ("a.md", "b.md"):
-        edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\n", run="before")
-    (root / "links.md").write_text("[a](sub/a.md)\n")
+    for name in ("edited.md", "moved.md", "early.md", "late.md", "taken.md", "plain.md"):
+        edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\none\ntwo\n", run="before")
+    replace(gateway, root / "sub" / "early.md", "one", "robot")
     ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
-    moved = notes_of(root)
+    replace(gateway, root / "new" / "edited.md", "two", "ana", by="ana", run="day")
+    replace(gateway, root / "new" / "late.md", "one", "robot")
+    for name in ("early.md", "late.md"):
+        replace(gateway, root / "new" / name, "robot", "ana", by="ana", run="day")
+    edit(gateway, root / "new" / "moved.md", command="move", destination=str(root / "on.md"), by="ana", run="day")
+    edit(gateway, root / "new" / "added.md", command="create", file_text="ana\n", by="ana", run="day")
+    edit(gateway, root / "sub" / "taken.md", command="create", file_text="ana\n", by="ana", run="day")
+    (root / "new" / "external.txt").write_text("other program\n")
     told = undo(gateway, run="night")
-    assert told["undone"] == 0 and {item["conflict"]["reason"] for item in told["items"]} == {"not_kept"}, told
-    assert notes_of(root) == moved and moved["links.md"] == "[a](new/a.md)\n"
+    found = {item["id"].removeprefix(f"{root}/"): (item["result"], item.get("conflict", {}).get("reason"))
+             for item in told["items"]}
+    assert found == {"new/edited.md": ("undone", None), "new/plain.md": ("undone", None),
+                     "new/moved.md": ("conflict", "moved_on"), "new/late.md": ("conflict", "overlap"),
+                     "new/taken.md": ("conflict", "path_taken"), "new/early.md": ("undone", None),
+                     "sub/early.md": ("conflict", "overlap")}, found
+    plain = "{}\none\ntwo\n".format
+    assert tree(root) == {
+        "new": None, "sub": None, "sub/edited.md": "edited.md\none\nana\n", "sub/plain.md": plain("plain.md"),
+        "sub/taken.md": "ana\n", "on.md": plain("moved.md"), "new/added.md": "ana\n", "new/taken.md": plain("taken.md"),
+        "new/late.md": "late.md\nana\ntwo\n", "sub/early.md": "early.md\nana\ntwo\n", "new/external.txt": "other program\n"}
+
+
+def test_a_file_in_the_place_of_a_moved_folder(place):
+    gateway, root = place
+    (root / "sub").mkdir()
+    edit(gateway, root / "sub" / "a.md", command="create", file_text="a\n", run="before")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    (root / "sub").write_text("other program\n")
+    assert results(undo(gateway, run="night")) == {"a.md": ("conflict", "path_taken")}
+    assert tree(root) == {"new": None, "new/a.md": "a\n", "sub": "other program\n"}
+
+
+def test_a_foreign_move_of_a_folder_is_left_alone(place):
+    gateway, root = place
+    (root / "sub").mkdir()
+    edit(gateway, root / "sub" / "a.md", command="create", file_text="a\n", run="before")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    (root / "new" / "a.md").rename(root / "a.md")
+    undo(gateway, run="night")
+    assert tree(root) == {"new": None, "a.md": "a\n"}, "nothing was moved back, so the folder stays"
+
+
+def test_a_kill_while_a_folder_is_moved_back(tmp_path):
+    print("seed", SEED)
+    root, partly = tmp_path / "root", 0
+    chance, sets = random.Random(SEED), [PLUGINS, f"roots={root}", f"opennotes.notebooks={root}"]
+    (root / "sub" / "deep").mkdir(parents=True)
+    gateway = Gateway(tmp_path / "data", sets)
+    for number in range(20):
+        edit(gateway, root / "sub" / f"f{number}.md", command="create", file_text="first\nlast\n", run="before")
+        (root / "sub" / "deep" / f"g{number}.md").write_text("first\nlast\n")
+    before, longest = tree(root), 0
+    for number in range(KILLS + 1):
+        run = f"run{number}"
+        ask(gateway, "opennotes_move", {"path": "sub", "to": "new/sub"}, "robot", run)
+        for path in list((root / "new").rglob("*.md"))[::2]:
+            replace(gateway, path, "first\n", f"first\nrobot {number}\n", run=run)
+        if not longest:
+            started = time.monotonic()
+            undo(gateway, run=run)
+            longest = time.monotonic() - started
+        else:
+            answered = cut_off(gateway, run, chance.random() * longest)
+            gateway = Gateway(tmp_path / "data", sets)
+            files = [path for path in root.rglob("*.md") if path.is_file()]
+            assert sorted(path.name for path in files) == sorted(os.path.basename(name) for name in before if name.endswith(".md"))
+            assert {path.read_text() for path in files} <= {"first\nlast\n", f"first\nrobot {number}\nlast\n"}
+            left = ask(gateway, "history_log", {"limit": 1})["unfinished"]
+            partly += (root / "sub").exists() and (root / "new").exists()
+            if left:
+                told = undo(gateway, **{"continue": left[0]})
+                assert told["conflicts"] == 0, told
+            elif answered is None:
+                undo(gateway, run=run)
+        assert {name: text for name, text in tree(root).items() if name != "new"} == before
+        assert ask(gateway, "history_log", {"limit": 1})["unfinished"] == []
+    print(f"{partly} of {KILLS} were cut off in the middle")
+    assert gateway.stop() == 0, gateway.errors
 
 
 def test_cells_need_the_mode_agent_wherever_they_are(place):
