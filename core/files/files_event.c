@@ -12,14 +12,19 @@ static bool within_space(const struct file_record *record)
 }
 
 /* Members for an undo: `across` of a move to or from another space, whose path the event must
- * not reveal, and of the edits that come with it; `folder` of a folder that moves and of the
+ * not reveal: an id that the events of both spaces have; of a folder, and what changes with it,
+ * only `true`, as it is not taken back; `folder` of a folder that moves and of the
  * files in it: where the folder is then. */
 static void add_marks(struct buf *data, const struct file_record *record)
 {
     const struct file_record *whole = record->move != NULL ? record->move : record;
     const char *comma = data->len > 1 ? "," : "";
-    if (files_record_moves(whole) && !within_space(whole)) {
+    bool across = files_record_moves(whole) && !within_space(whole);
+    if (across && whole->before[0] == '\0') {
         (void)buf_printf(data, "%s\"across\":true", comma);
+    } else if (across && files_record_moves(record)) {
+        (void)buf_printf(data, "%s\"across\":", comma);
+        (void)buf_add_json(data, record->op);
     } else if (files_record_moves(record) && whole->before[0] == '\0') {
         (void)buf_printf(data, "%s\"folder\":", comma);
         (void)buf_add_json(data, whole->to);

@@ -62,7 +62,9 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     if (plan->undo->parent_run.len > 0) {
         json_member_string(&writer, "parent_run", plan->undo->parent_run);
     }
-    if (doc->is_file) {
+    bool across = plan->file != NULL && plan->file->back.len > 0 &&
+                  !str_equal(doc->moved_space, doc->key.space);
+    if (doc->is_file && !across) { /* its event in the other space must not reveal the path */
         json_member_string(&writer, "path", doc->key.id);
     }
     struct ng_str folder = undo_file_folder(plan);

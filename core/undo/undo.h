@@ -71,23 +71,37 @@ struct undo_doc {
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
     unsigned tries;
-    bool is_foreign; /* a change of another agent is among them */
-    bool is_file;    /* the revisions are versions of a file */
-    bool is_across;  /* came with a move between spaces, which is not taken back */
-    bool is_folder;  /* a folder that was moved, which its files are moved back from */
+    bool is_foreign;     /* a change of another agent is among them */
+    bool is_file;        /* the revisions are versions of a file */
+    bool is_folder;      /* a folder that was moved, which its files are moved back from */
+    const char *refused; /* the reason why it is not taken back; NULL: none */
     /* Of a file: its newest selected move. */
     uint64_t moved_seq;       /* of the change; 0: none */
     uint64_t moved_at;        /* the version that it came with; 0: none, no content was known */
     struct ng_str moved_from; /* the path that it came from */
-    struct ng_str folder;     /* it moved with this folder, now; {NULL, 0}: by itself */
+    struct ng_str moved_space;
+    uint64_t moved_version; /* that it had there; 0: the version at the new place tells it */
+    struct ng_str across;   /* id of a move from another space; else {NULL, 0} */
+    struct ng_str folder;   /* it moved with this folder, now; {NULL, 0}: by itself */
 };
 
 struct undo_moved;
+struct undo_file_change;
 
 /* A file that a folder took along in its move, at its new place. */
 struct undo_carried {
     struct undo_carried *next;
     struct ng_str path, folder;
+};
+
+/* The event of a move between spaces: in the space that the file left, or in the other one. */
+struct undo_across {
+    struct undo_across *next;
+    struct ng_str id;
+    struct ng_key key; /* of the versions of the file there */
+    struct ng_str collection;
+    uint64_t version;
+    bool is_source, is_foreign;
 };
 
 struct undo {
@@ -104,7 +118,8 @@ struct undo {
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    struct undo_moved *moved;     /* of a preview, the newest plan first */
+    struct undo_moved *moved; /* of a preview, the newest plan first */
+    struct undo_across *across;
     struct undo_carried *carried; /* all selected ones */
     struct undo_carried *left;    /* those that this undo has moved back */
     bool recorded;                /* its record is stored */
@@ -160,6 +175,22 @@ struct undo_plan {
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
  * done. NG_ETOOLARGE, or the store's error. */
 int undo_select(struct undo *undo);
+/* undo_select_moves.c. Notes what the change has to do with other ones of its move. done: an
+ * earlier part of this undo has taken it back. */
+int undo_move_note(struct undo *undo, const struct ng_event *event,
+                   const struct undo_file_change *change, bool done);
+/* Adds a file to the list; without a folder it is a no-op. The folder is not copied. */
+int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
+               struct ng_str folder);
+/* After the last change: leaves out folders that their files move back, and finds the places
+ * that files from other spaces left. */
+void undo_moves_end(struct undo *undo);
+/* The next move out of a space, from `at` on, that no selected change in the other space
+ * belongs to; NULL: no more. */
+const struct undo_across *undo_across_lone(const struct undo *undo,
+                                           const struct undo_across *at);
+/* Why half of a move between spaces is not taken back. */
+const char *undo_across_refusal(const struct undo *undo);
 /* undo_plan.c. NG_OK: also a conflict; else the plan's call has failed. undo_plan_done() in any
  * case. */
 int undo_plan(struct undo_plan *plan);
@@ -198,8 +229,10 @@ struct undo_file_change {
     uint64_t version; /* of a file, 0: it has none; else the revision */
     bool is_file;
     bool moved_away;      /* counts by the event at the new path */
-    bool is_across;       /* of a move between spaces */
+    bool is_across;       /* of a move of a folder between spaces */
+    bool is_source;       /* the event in the space that the file left */
     bool is_folder;       /* the move of a folder itself */
+    struct ng_str across; /* id of the move of a file between spaces; as `from` */
     struct ng_str from;   /* it came with a move, from here; memory of the undo's call */
     struct ng_str folder; /* that moved it along, at its new path; as `from` */
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
@@ -217,9 +250,6 @@ int undo_file_find(struct undo_plan *plan);
 /* Of a move that is taken back: the path where the folder is again that the file is moved back
  * with; {NULL, 0}: it moves by itself. */
 struct ng_str undo_file_folder(const struct undo_plan *plan);
-/* Adds a file to the list; without a folder it is a no-op. The folder is not copied. */
-int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
-               struct ng_str folder);
 /* Removes the folders that the files have left and that are empty. */
 void undo_file_drop_folders(struct undo *undo);
 /* May the caller change what is at this path, which is not that of the selected change? Else

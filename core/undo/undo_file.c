@@ -147,8 +147,8 @@ int undo_file_plan(struct undo_plan *plan)
     plan->file = file;
     call->may_block = true;
     call->options |= CALL_ALL_FOLDERS;
-    if (plan->doc->is_across) {
-        undo_plan_refuse(plan, "not_kept");
+    if (plan->doc->refused != NULL) {
+        undo_plan_refuse(plan, plan->doc->refused);
         return NG_OK;
     }
     int rc = undo_plan_load(plan, undo_file_after, undo_file_before);

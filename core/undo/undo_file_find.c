@@ -35,11 +35,12 @@ static int tail_take(void *user, const struct ng_doc *row)
 }
 
 /* Of a removal it is in the data of the event. */
-static int tail_read(struct undo_plan *plan, struct ng_str path, struct tail *ret)
+static int tail_read(struct undo_plan *plan, struct ng_str space, struct ng_str path,
+                     struct tail *ret)
 {
     struct call *call = plan->call;
     struct store *store = call->gateway->store;
-    const struct ng_key key = {plan->doc->key.collection, plan->doc->key.space, path};
+    const struct ng_key key = {plan->doc->key.collection, space, path};
     const struct ng_range range = {.size = sizeof(range), .limit = 1};
     const struct ng_doc *newest = NULL;
     *ret = (struct tail){.call = call};
@@ -79,7 +80,7 @@ static int file_follow(struct undo_plan *plan)
     file->path = plan->doc->key.id;
     for (unsigned moves = 0; rc == NG_OK && moves < FILE_MOVES_MAX; moves++) {
         struct tail tail;
-        rc = tail_read(plan, file->path, &tail);
+        rc = tail_read(plan, plan->doc->key.space, file->path, &tail);
         if (rc != NG_OK || tail.to.len == 0) {
             break;
         }
@@ -104,7 +105,8 @@ int undo_file_check(struct undo_plan *plan, struct ng_str path)
     if (str_equal(path, plan->doc->key.id) || plan->result != NG_UNDO_DONE) {
         return NG_OK;
     }
-    int rc = tail_read(plan, path, &tail);
+    bool old = plan->doc->moved_seq != 0 && str_equal(path, plan->doc->moved_from);
+    int rc = tail_read(plan, old ? plan->doc->moved_space : plan->doc->key.space, path, &tail);
     if (rc != NG_OK) {
         return rc;
     }

@@ -35,8 +35,12 @@ static int change_read(struct undo *undo, const struct ng_value *data,
     ret->is_file = true;
     ret->version = has ? (uint64_t)number : 0;
     ret->key.collection = ng_str_of(NG_FILE_VERSIONS);
-    ret->is_across = json_get(data, "across") != NULL;
-    int rc = change_text(undo, data, "from", &ret->from);
+    int rc = change_text(undo, data, "across", &ret->across);
+    ret->is_across = json_get(data, "across") != NULL && ret->across.len == 0;
+    ret->is_source = ret->across.len > 0 && json_get(data, "revision") == NULL;
+    if (rc == NG_OK) {
+        rc = change_text(undo, data, "from", &ret->from);
+    }
     if (rc == NG_OK) {
         rc = change_text(undo, data, "folder", &ret->folder);
     }
@@ -72,18 +76,17 @@ struct version {
 };
 
 /* Version 0: there was none. *ret_kept: it can be read. */
-static int version_read(struct undo_plan *plan, struct ng_str path, uint64_t version,
+static int version_read(struct undo_plan *plan, const struct ng_key *key, uint64_t version,
                         struct version *ret, bool *ret_kept)
 {
     struct call *call = plan->call;
-    const struct ng_key key = {plan->doc->key.collection, plan->doc->key.space, path};
     const struct ng_doc *doc = NULL;
     *ret = (struct version){.doc = NULL};
     *ret_kept = true;
     if (version == 0) {
         return NG_OK;
     }
-    int rc = store_get(call->gateway->store, call, &key, version, &doc);
+    int rc = store_get(call->gateway->store, call, key, version, &doc);
     if (rc == NG_ENOTFOUND) {
         call_reset_result(call);
         *ret_kept = false;
@@ -104,14 +107,18 @@ static int version_read(struct undo_plan *plan, struct ng_str path, uint64_t ver
  * known. inout: the one at the new place. */
 static int version_origin(struct undo_plan *plan, struct version *inout)
 {
+    const struct undo_doc *doc = plan->doc;
+    const struct ng_key key = {doc->key.collection, doc->moved_space, doc->moved_from};
     struct version origin;
-    int64_t from = 0;
+    int64_t from = (int64_t)doc->moved_version;
     bool known = false;
-    (void)json_integer(json_get(inout->doc->body, "from_version"), &from);
+    if (from == 0) {
+        (void)json_integer(json_get(inout->doc->body, "from_version"), &from);
+    }
     if (from <= 0) {
         return NG_OK;
     }
-    int rc = version_read(plan, plan->doc->moved_from, (uint64_t)from, &origin, &known);
+    int rc = version_read(plan, &key, (uint64_t)from, &origin, &known);
     if (rc == NG_OK && known && origin.content.exists) {
         *inout = origin;
     }
@@ -122,7 +129,7 @@ int undo_file_after(struct undo_plan *plan, uint64_t version, struct content *re
                     bool *ret_kept)
 {
     struct version found;
-    int rc = version_read(plan, plan->doc->key.id, version, &found, ret_kept);
+    int rc = version_read(plan, &plan->doc->key, version, &found, ret_kept);
     *ret = found.content;
     return rc;
 }
@@ -133,7 +140,7 @@ int undo_file_before(struct undo_plan *plan, uint64_t version, struct content *r
     const struct undo_doc *doc = plan->doc;
     struct version found;
     bool moved = doc->moved_at == version;
-    int rc = version_read(plan, doc->key.id, moved ? version : version - 1, &found, ret_kept);
+    int rc = version_read(plan, &doc->key, moved ? version : version - 1, &found, ret_kept);
     if (rc == NG_OK && moved && found.doc != NULL) {
         rc = version_origin(plan, &found);
     }

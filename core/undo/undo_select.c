@@ -47,8 +47,7 @@ static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
     return doc;
 }
 
-static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
-                   const struct undo_file_change *change)
+static int doc_add_revision(struct undo *undo, struct undo_doc *doc, uint64_t revision)
 {
     if (doc->count == doc->room) {
         size_t room = doc->room * 2 + 4;
@@ -62,20 +61,31 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
         doc->revisions = revisions;
         doc->room = room;
     }
-    if (change->version != 0) {
-        doc->revisions[doc->count++] = change->version;
-    }
+    doc->revisions[doc->count++] = revision;
+    return NG_OK;
+}
+
+static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
+                   const struct undo_file_change *change)
+{
+    int rc = change->version != 0 ? doc_add_revision(undo, doc, change->version) : NG_OK;
     doc->is_file = change->is_file;
     doc->is_folder = change->is_folder;
-    doc->is_across = doc->is_across || change->is_across;
-    if (change->is_file && change->from.len > 0 && event->seq > doc->moved_seq) {
+    if (change->is_across) {
+        doc->refused = "not_kept";
+    }
+    bool moves = change->is_file && (change->from.len > 0 || change->across.len > 0);
+    if (moves && event->seq > doc->moved_seq) {
+        doc->across = change->across;
+        doc->moved_space = doc->key.space;
+        doc->moved_version = 0;
         doc->moved_seq = event->seq;
         doc->moved_at = change->version;
         doc->moved_from = change->from;
         doc->folder = change->folder;
     }
     doc->is_foreign = doc->is_foreign || !str_equal(event->agent, undo->call->caller.agent);
-    return NG_OK;
+    return rc;
 }
 
 static void add_agent(struct undo *undo, struct ng_str agent)
@@ -103,34 +113,6 @@ static int fail_many(struct undo *undo)
                      UNDO_DOCUMENTS_MAX, UNDO_CHANGES_MAX);
 }
 
-int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
-               struct ng_str folder)
-{
-    struct arena *arena = &undo->call->arena;
-    struct undo_carried *carried = NULL;
-    if (folder.len == 0) {
-        return NG_OK;
-    }
-    carried = arena_alloc(arena, sizeof(*carried));
-    if (carried == NULL) {
-        return call_no_memory(undo->call);
-    }
-    *carried = (struct undo_carried){*list, arena_copy(arena, path), folder};
-    *list = carried;
-    return carried->path.data != NULL ? NG_OK : call_no_memory(undo->call);
-}
-
-/* A file that its folder took along. done: an earlier part has moved it back. */
-static int select_carried(struct undo *undo, const struct undo_file_change *change, bool done)
-{
-    if (!change->is_file) {
-        return NG_OK;
-    }
-    int rc = undo_carry(undo, &undo->carried, change->key.id, change->folder);
-    return rc == NG_OK && done ? undo_carry(undo, &undo->left, change->key.id, change->folder)
-                               : rc;
-}
-
 static int select_take(void *user, const struct ng_event *event)
 {
     struct selecting *selecting = user;
@@ -146,9 +128,14 @@ static int select_take(void *user, const struct ng_event *event)
     }
     uint64_t hash = doc_key_hash(&change.key);
     bool done = hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL;
-    selecting->rc = select_carried(undo, &change, done);
+    selecting->rc = undo_move_note(undo, event, &change, done);
     if (selecting->rc != NG_OK || done) {
         return selecting->rc != NG_OK;
+    }
+    if (change.is_source) { /* counts by the event in the other space */
+        undo->change_total++;
+        add_agent(undo, event->agent);
+        return 0;
     }
     struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &change.key);
     struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
@@ -180,6 +167,9 @@ static int done_take(void *user, const struct ng_event *event)
     selecting->rc = undo_file_change(undo, event, &change);
     if (selecting->rc != NG_OK) {
         return selecting->rc;
+    }
+    if (change.across.len > 0 && !change.is_source) {
+        return 0; /* it was done by the event in the space that it left */
     }
     change.key.id = str_or(change.done, change.key.id); /* it may have been followed */
     uint64_t hash = doc_key_hash(&change.key);
@@ -254,28 +244,31 @@ static void sort_revisions(struct undo_doc *doc)
     doc->count = kept;
 }
 
-/* The move of a folder is taken back by its files; without any of them it is told as one that
- * is not. */
-static bool is_taken_along(const struct undo *undo, const struct undo_doc *doc)
+/* A file that left for a space where its move is not selected: a conflict, with all changes. */
+static int select_lone(struct undo *undo)
 {
-    const struct undo_carried *at = doc->is_folder ? undo->carried : NULL;
-    while (at != NULL && !str_equal(at->folder, doc->key.id)) {
-        at = at->next;
-    }
-    return at != NULL;
-}
-
-static void leave_out_folders(struct undo *undo)
-{
-    struct undo_doc **at = &undo->first;
-    while (*at != NULL) {
-        if (is_taken_along(undo, *at)) {
-            *at = (*at)->next;
-        } else {
-            at = &(*at)->next;
+    const struct undo_across *at = undo_across_lone(undo, undo->across);
+    for (; at != NULL; at = undo_across_lone(undo, at->next)) {
+        uint64_t hash = doc_key_hash(&at->key);
+        struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &at->key);
+        struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
+        if (doc == NULL) {
+            doc = doc_new(undo, &undo->table, &at->key, at->collection);
+            if (doc == NULL) {
+                return call_no_memory(undo->call);
+            }
+            *undo->last = doc;
+            undo->last = &doc->next;
+        }
+        doc->is_file = true;
+        doc->is_foreign = doc->is_foreign || at->is_foreign;
+        doc->refused = undo_across_refusal(undo);
+        int rc = doc_add_revision(undo, doc, at->version);
+        if (rc != NG_OK) {
+            return rc;
         }
     }
-    undo->last = at;
+    return NG_OK;
 }
 
 int undo_select(struct undo *undo)
@@ -296,7 +289,10 @@ int undo_select(struct undo *undo)
     } else if (rc == NG_OK) {
         rc = select_walk(undo, &undo->what, select_take);
     }
-    leave_out_folders(undo);
+    undo_moves_end(undo);
+    if (rc == NG_OK) {
+        rc = select_lone(undo);
+    }
     for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
         sort_revisions(doc);
     }

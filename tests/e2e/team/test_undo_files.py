@@ -12,6 +12,7 @@ import time
 
 import pytest
 from conftest import Gateway
+from keys_support import add, bearer
 
 SEED = random.randrange(2**32)
 PLUGINS = "plugins=notebook,file_editor,opennotes,cells,history"
@@ -30,7 +31,7 @@ def place(tmp_path):
 
 
 def ask(gateway, tool, arguments, by="lead", run=None, status=200):
-    headers = {"X-Notegate-Agent": by} | ({"X-Notegate-Run": run} if run else {})
+    headers = getattr(gateway, "keys", {}).get(by, {"X-Notegate-Agent": by}) | ({"X-Notegate-Run": run} if run else {})
     answer = gateway.call(tool, arguments, headers)
     assert answer.status_code == status, (arguments, answer.text)
     return answer.json().get("result", answer.json())
@@ -323,6 +324,137 @@ def test_a_kill_while_a_folder_is_moved_back(tmp_path):
                 undo(gateway, run=run)
         assert {name: text for name, text in tree(root).items() if name != "new"} == before
         assert ask(gateway, "history_log", {"limit": 1})["unfinished"] == []
+    print(f"{partly} of {KILLS} were cut off in the middle")
+    assert gateway.stop() == 0, gateway.errors
+
+
+def two_spaces(folder):
+    """Roots of two spaces, and callers that see both."""
+    for name in ("red", "blue"):
+        (folder / "root" / name).mkdir(parents=True)
+    (folder / "data").mkdir(mode=0o700)
+    keys = {name: bearer(add(folder / "data", name, "--space", "red", "--space", "blue", "--role", role))
+            for name, role in (("robot", "writer"), ("ana", "writer"), ("lead", "admin"))}
+
+    def start():
+        gateway = Gateway(folder / "data", [PLUGINS, f"roots=red:{folder / 'root' / 'red'},blue:{folder / 'root' / 'blue'}"])
+        gateway.keys = keys
+        return gateway
+
+    return start, folder / "root"
+
+
+@pytest.fixture
+def spaces(tmp_path):
+    start, root = two_spaces(tmp_path)
+    gateway = start()
+    yield gateway, root
+    assert gateway.stop() == 0, gateway.errors
+
+
+def test_a_move_between_spaces_is_taken_back(spaces):
+    """With the edits before and after it, and what others edited since; also in a preview."""
+    gateway, root = spaces
+    for name in ("both", "alone", "conflict", "on", "taken"):
+        edit(gateway, root / "red" / name, command="create", file_text="one\ntwo\nthree\n", run="before")
+    before = tree(root)
+    replace(gateway, root / "red" / "both", "one", "robot")
+    for name in ("both", "alone", "conflict", "on", "taken"):
+        edit(gateway, root / "red" / name, command="move", destination=str(root / "blue" / f"{name}.txt"))
+    for name in ("both", "conflict"):
+        replace(gateway, root / "blue" / f"{name}.txt", "two", "robot")
+    replace(gateway, root / "blue" / "both.txt", "three", "ana", by="ana", run="day")
+    replace(gateway, root / "blue" / "conflict.txt", "robot", "ana", by="ana", run="day")
+    edit(gateway, root / "blue" / "on.txt", command="move", destination=str(root / "blue" / "on"), by="ana", run="day")
+    edit(gateway, root / "red" / "taken", command="create", file_text="ana\n", by="ana", run="day")
+    moved = tree(root)
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    assert tree(root) == moved
+    told = undo(gateway, run="night")
+    assert [(item["id"], item["result"]) for item in preview["items"]] == [(item["id"], item["result"]) for item in told["items"]]
+    assert results(told) == {"both.txt": ("undone", None), "both": ("undone", None), "alone.txt": ("undone", None),
+                             "conflict.txt": ("conflict", "overlap"), "on.txt": ("conflict", "moved_on"),
+                             "taken.txt": ("conflict", "path_taken")}, told
+    after = tree(root)
+    assert after["red/both"] == "one\ntwo\nana\n" and after["red/alone"] == before["red/alone"]
+    assert after["red/taken"] == "ana\n" and after["blue/taken.txt"] == before["red/taken"]
+    assert {name for name, text in after.items() if text is not None} == \
+        {"red/both", "red/alone", "red/taken", "blue/taken.txt", "blue/on", "blue/conflict.txt"}
+    again = undo(gateway, run=told["undo"])
+    assert again["conflicts"] == 0 and tree(root) == moved, again
+    undo(gateway, run=again["undo"])
+    assert tree(root) == after
+
+
+def test_a_move_between_spaces_needs_both(tmp_path):
+    """A caller that sees one of them is refused, and learns no path of the other one."""
+    root, data = tmp_path / "root", tmp_path / "data"
+    for name in ("red", "blue"):
+        (root / name).mkdir(parents=True)
+    data.mkdir(mode=0o700)
+    # Admins see all spaces. Each key is one of the same agent.
+    keys = {"both": bearer(add(data, "robot", "--space", "red", "--space", "blue"))} | \
+        {space: bearer(add(data, "robot", "--space", space)) for space in ("red", "blue")}
+    gateway = Gateway(data, [PLUGINS, f"roots=red:{root / 'red'},blue:{root / 'blue'}"])
+
+    def keyed(name, tool, arguments, run=None):
+        answer = gateway.call(tool, arguments, keys[name] | ({"X-Notegate-Run": run} if run else {}))
+        assert answer.status_code == 200, answer.text
+        return answer.json()["result"], answer.text
+
+    path = {"path": str(root / "red" / "secret-red")}
+    keyed("both", "fileEditor", path | {"command": "create", "file_text": "one\n"}, "before")
+    keyed("both", "fileEditor", path | {"command": "str_replace", "old_str": "one", "new_str": "two"}, "night")
+    keyed("both", "fileEditor", path | {"command": "move", "destination": str(root / "blue" / "secret-blue")}, "night")
+    for name, other in (("red", "secret-blue"), ("blue", "secret-red")):
+        for dry_run in (True, False):
+            told, text = keyed(name, "history_undo", {"run": "night", "dry_run": dry_run})
+            assert {reason for _, reason in results(told).values()} == {"forbidden"}, (name, told)
+            assert other not in text
+        assert other not in keyed(name, "history_log", {"run": "night"})[1]
+    assert (root / "blue" / "secret-blue").read_text() == "two\n" and not (root / "red" / "secret-red").exists()
+    told, _ = keyed("both", "history_undo", {"run": "night", "dry_run": False})
+    assert told["conflicts"] == 0 and (root / "red" / "secret-red").read_text() == "one\n", told
+    for name, other in (("red", "secret-blue"), ("blue", "secret-red")):
+        for asked in ({}, {"run": told["undo"]}):
+            assert other not in keyed(name, "history_log", asked)[1]
+        headers = keys[name] | {"Accept": "application/json"}
+        seen = gateway.client.get("/v1/events", params={"limit": 1000}, headers=headers)
+        assert seen.status_code == 200 and other not in seen.text and "secret" in seen.text
+    assert gateway.stop() == 0, gateway.errors
+
+
+def test_a_kill_while_files_are_moved_between_spaces(tmp_path):
+    print("seed", SEED)
+    chance, partly, longest = random.Random(SEED), 0, 0
+    start, root = two_spaces(tmp_path)
+    gateway = start()
+    for number in range(20):
+        edit(gateway, root / "red" / f"f{number}", command="create", file_text="first\nlast\n", run="before")
+    before = tree(root)
+    for number in range(KILLS + 1):
+        run = f"run{number}"
+        for path in sorted((root / "red").iterdir()):
+            replace(gateway, path, "first\n", f"first\nrobot {number}\n", run=run)
+            edit(gateway, path, command="move", destination=str(root / "blue" / path.name), run=run)
+        if not longest:
+            started = time.monotonic()
+            undo(gateway, run=run)
+            longest = time.monotonic() - started
+        else:
+            answered = cut_off(gateway, run, chance.random() * longest)
+            gateway = start()
+            files = [path for path in root.rglob("f*") if path.is_file()]
+            assert sorted(path.name for path in files) == sorted(f"f{number}" for number in range(20))
+            assert {path.read_text() for path in files} <= {"first\nlast\n", f"first\nrobot {number}\nlast\n"}
+            left = ask(gateway, "history_log", {"limit": 1})["unfinished"]
+            partly += len({path.parent for path in files} | {path.read_text() for path in files}) > 2
+            if left:
+                told = undo(gateway, **{"continue": left[0]})
+                assert told["conflicts"] == 0, told
+            elif answered is None:
+                undo(gateway, run=run)
+        assert tree(root) == before
     print(f"{partly} of {KILLS} were cut off in the middle")
     assert gateway.stop() == 0, gateway.errors
 
