@@ -65,8 +65,14 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     if (plan->undo->parent_run.len > 0) {
         json_member_string(&writer, "parent_run", plan->undo->parent_run);
     }
-    if (doc->is_file) {
+    bool across = plan->file != NULL && plan->file->back.len > 0 &&
+                  !str_equal(doc->moved_space, doc->key.space);
+    if (doc->is_file && !across) { /* its event in the other space must not reveal the path */
         json_member_string(&writer, "path", doc->key.id);
+    }
+    struct ng_str folder = undo_file_folder(plan);
+    if (folder.len > 0) {
+        json_member_string(&writer, "folder", folder);
     }
     json_end(&writer);
     if (own.len > 2 && json.len > 0) { /* {"a":1} and {"undo":...}: one object */
@@ -434,6 +440,7 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
         rc = run_all(undo);
     }
     if (rc == NG_OK && !work->dry_run) {
+        undo_file_drop_folders(undo);
         rc = undo_record_end(undo);
     }
     if (rc != NG_OK) {

@@ -63,6 +63,15 @@ static int plan_content(struct undo_plan *plan, uint64_t revision, struct conten
     return rc == NG_OK ? rc : call_no_memory(call);
 }
 
+int undo_plan_place(const struct undo_plan *plan, struct merge_conflict *conflict,
+                    struct ng_str present)
+{
+    if (conflict->place_count == 0 || str_equal(present, plan->next.text)) {
+        return NG_OK;
+    }
+    return merge_place_conflict(plan->next.text, present, conflict);
+}
+
 /* Of the text and of the members. True: there is one. */
 static bool plan_join(struct merge_result *text, const struct merge_result *members)
 {
@@ -77,9 +86,7 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
                      struct merge_result *members, struct ng_str present)
 {
     struct arena *arena = &plan->call->arena;
-    /* Newer groups have been taken out of the text already: a person looks at what is there. */
-    if (!str_equal(present, plan->next.text) && text->conflict.place_count > 0 &&
-        merge_place_conflict(plan->next.text, present, &text->conflict) != NG_OK) {
+    if (undo_plan_place(plan, &text->conflict, present) != NG_OK) {
         return call_no_memory(plan->call);
     }
     if (plan_join(text, members)) {
@@ -169,9 +176,20 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest)
     return NG_OK;
 }
 
-/* Reads the contents around each group of selected revisions, the newest first. They do not
- * change any more. */
-static int plan_load(struct undo_plan *plan)
+static int plan_before(struct undo_plan *plan, uint64_t revision, struct content *ret,
+                       bool *ret_kept)
+{
+    return plan_content(plan, revision - 1, ret, ret_kept);
+}
+
+/* Is the revision in a group with the one before it in the list? A move begins a group. */
+static bool load_goes_on(const struct undo_doc *doc, size_t at)
+{
+    return at > 0 && doc->revisions[at - 1] + 1 == doc->revisions[at] &&
+           doc->revisions[at] != doc->moved_at;
+}
+
+int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before)
 {
     const struct undo_doc *doc = plan->doc;
     size_t end = doc->count;
@@ -185,12 +203,13 @@ static int plan_load(struct undo_plan *plan)
     while (rc == NG_OK && end > 0 && kept && fits) {
         struct undo_group *group = &plan->groups[plan->group_count++];
         size_t begin = end - 1;
-        while (begin > 0 && doc->revisions[begin - 1] + 1 == doc->revisions[begin]) {
+        while (load_goes_on(doc, begin)) {
             begin--;
         }
-        rc = plan_content(plan, doc->revisions[end - 1], &group->base, &kept);
+        *group = (struct undo_group){.base = {.exists = false}};
+        rc = after(plan, doc->revisions[end - 1], &group->base, &kept);
         if (rc == NG_OK && kept) {
-            rc = plan_content(plan, doc->revisions[begin] - 1, &group->before, &kept);
+            rc = before(plan, doc->revisions[begin], &group->before, &kept);
         }
         plan->bytes += group->base.text.len + group->before.text.len;
         fits = plan->bytes <= UNDO_PLAN_BYTES;
@@ -249,7 +268,7 @@ static int plan_make(struct undo_plan *plan)
         return undo_file_plan(plan);
     }
     struct call *call = plan->call;
-    int rc = plan_load(plan);
+    int rc = undo_plan_load(plan, plan_content, plan_before);
     if (rc == NG_OK && plan->result == NG_UNDO_DONE) {
         rc = store_get(call->gateway->store, call, &doc->key, 0, &newest);
     }

@@ -53,8 +53,7 @@ static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
     return doc;
 }
 
-static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
-                   const struct undo_file_change *change)
+static int doc_add_revision(struct undo *undo, struct undo_doc *doc, uint64_t revision)
 {
     if (doc->count == doc->room) {
         size_t room = doc->room * 2 + 4;
@@ -68,16 +67,32 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
         doc->revisions = revisions;
         doc->room = room;
     }
-    doc->revisions[doc->count++] = change->version;
+    doc->revisions[doc->count++] = revision;
+    return NG_OK;
+}
+
+static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
+                   const struct undo_file_change *change)
+{
+    int rc = change->version != 0 ? doc_add_revision(undo, doc, change->version) : NG_OK;
     doc->first_seq = doc->first_seq == 0 ? event->seq : u64_min(doc->first_seq, event->seq);
     doc->is_file = change->is_file;
-    doc->is_whole = doc->is_whole || change->is_whole;
-    if (change->from.len > 0 && change->version > doc->moved_at) {
+    doc->is_folder = change->is_folder;
+    if (change->is_across) {
+        doc->refused = "not_kept";
+    }
+    bool moves = change->is_file && (change->from.len > 0 || change->across.len > 0);
+    if (moves && event->seq > doc->moved_seq) {
+        doc->across = change->across;
+        doc->moved_space = doc->key.space;
+        doc->moved_version = 0;
+        doc->moved_seq = event->seq;
         doc->moved_at = change->version;
         doc->moved_from = change->from;
+        doc->folder = change->folder;
     }
     doc->is_foreign = doc->is_foreign || !str_equal(event->agent, undo->call->caller.agent);
-    return NG_OK;
+    return rc;
 }
 
 static void add_agent(struct undo *undo, struct ng_str agent)
@@ -124,10 +139,19 @@ static int select_take(void *user, const struct ng_event *event)
     }
     bool counts =
         selecting->only_from.data == NULL || str_equal(change.from, selecting->only_from);
-    uint64_t hash = doc_key_hash(&change.key);
-    if (selecting->rc != NG_OK || !counts ||
-        hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL) {
+    if (selecting->rc != NG_OK || !counts) {
         return selecting->rc != NG_OK;
+    }
+    uint64_t hash = doc_key_hash(&change.key);
+    bool done = hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL;
+    selecting->rc = undo_move_note(undo, event, &change, done);
+    if (selecting->rc != NG_OK || done) {
+        return selecting->rc != NG_OK;
+    }
+    if (change.is_source) { /* counts by the event in the other space */
+        undo->change_total++;
+        add_agent(undo, event->agent);
+        return 0;
     }
     struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &change.key);
     struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
@@ -159,6 +183,9 @@ static int done_take(void *user, const struct ng_event *event)
     selecting->rc = undo_file_change(undo, event, &change);
     if (selecting->rc != NG_OK) {
         return selecting->rc;
+    }
+    if (change.across.len > 0 && !change.is_source) {
+        return 0; /* it was done by the event in the space that it left */
     }
     change.key.id = str_or(change.done, change.key.id); /* it may have been followed */
     uint64_t hash = doc_key_hash(&change.key);
@@ -268,7 +295,7 @@ static int check_take(void *user, const struct ng_event *event)
         return 0;
     }
     checking->rc = undo_file_change(undo, event, &change);
-    if (checking->rc != NG_OK || change.to.len > 0) {
+    if (checking->rc != NG_OK || change.to.len > 0 || change.is_source) {
         return checking->rc != NG_OK;
     }
     uint64_t hash = doc_key_hash(&change.key);
@@ -307,6 +334,9 @@ int undo_select_is_all(struct undo *undo, bool *ret_all)
 static void sort_revisions(struct undo_doc *doc)
 {
     size_t kept = 0;
+    if (doc->count == 0) {
+        return; /* a file without versions, that its folder took along */
+    }
     qsort(doc->revisions, doc->count, sizeof(*doc->revisions), by_number);
     for (size_t i = 0; i < doc->count; i++) {
         if (kept == 0 || doc->revisions[kept - 1] != doc->revisions[i]) {
@@ -314,6 +344,33 @@ static void sort_revisions(struct undo_doc *doc)
         }
     }
     doc->count = kept;
+}
+
+/* A file that left for a space where its move is not selected: a conflict, with all changes. */
+static int select_lone(struct undo *undo)
+{
+    const struct undo_across *at = undo_across_lone(undo, undo->across);
+    for (; at != NULL; at = undo_across_lone(undo, at->next)) {
+        uint64_t hash = doc_key_hash(&at->key);
+        struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &at->key);
+        struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
+        if (doc == NULL) {
+            doc = doc_new(undo, &undo->table, &at->key, at->collection);
+            if (doc == NULL) {
+                return call_no_memory(undo->call);
+            }
+            *undo->last = doc;
+            undo->last = &doc->next;
+        }
+        doc->is_file = true;
+        doc->is_foreign = doc->is_foreign || at->is_foreign;
+        doc->refused = undo_across_refusal(undo);
+        int rc = doc_add_revision(undo, doc, at->version);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return NG_OK;
 }
 
 int undo_select(struct undo *undo)
@@ -334,6 +391,10 @@ int undo_select(struct undo *undo)
         rc = select_numbers(undo);
     } else if (rc == NG_OK) {
         rc = select_walk(&selecting, &undo->what, select_take);
+    }
+    undo_moves_end(undo);
+    if (rc == NG_OK) {
+        rc = select_lone(undo);
     }
     for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
         sort_revisions(doc);

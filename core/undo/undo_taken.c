@@ -115,7 +115,7 @@ int undo_taken(struct undo_plan *plan, bool *ret_taken)
     taken->fits = true;
     int rc = is_elsewhere ? taken_walk(taken, plan->file->path) : NG_OK;
     rc = rc == NG_OK ? taken_walk(taken, doc->key.id) : rc;
-    bool all = rc == NG_OK && taken->fits;
+    bool all = rc == NG_OK && taken->fits && doc->count > 0;
     for (size_t i = 0; i < doc->count && all; i++) {
         all = taken_has(taken, doc->key.id, doc->revisions[i]);
     }
