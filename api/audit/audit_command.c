@@ -69,8 +69,8 @@ static const char *filter_path(struct command_line *line, const char *path)
 static int filter_of(struct command_line *line, struct audit_filter *ret)
 {
     const struct command_filter options[] = {
-        {.name = "agent", .value = line->agent, .is_list = true},
-        {.name = "space", .value = line->space, .is_list = true},
+        {.name = "agent", .value = line->find.agent, .is_list = true},
+        {.name = "space", .value = line->find.space, .is_list = true},
         {.name = "run", .value = line->find.run, .is_list = true},
         {.name = "tool", .value = line->find.tool, .is_list = true},
         {.name = "id", .value = line->find.id},

@@ -83,7 +83,7 @@ struct undo_doc {
     uint64_t moved_at;        /* the version that it came with; 0: none, no content was known */
     struct ng_str moved_from; /* the path that it came from */
     struct ng_str moved_space;
-    uint64_t moved_version; /* that it had there; 0: the version at the new place tells it */
+    uint64_t moved_version; /* its version there; 0: the version at the new place tells it */
     struct ng_str across;   /* id of a move from another space; else {NULL, 0} */
     struct ng_str folder;   /* it moved with this folder, now; {NULL, 0}: by itself */
 };
@@ -244,7 +244,7 @@ struct undo_file_change {
     struct ng_str across; /* id of the move of a file between spaces; as `from` */
     struct ng_str from;   /* it came with a move, from here; memory of the undo's call */
     struct ng_str to; /* it was moved away, to here, and counts by the event there; as `from` */
-    struct ng_str folder; /* that moved it along, at its new path; as `from` */
+    struct ng_str folder; /* it moved with this folder, at its new path; as `from` */
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };
 

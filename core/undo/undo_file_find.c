@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* undo_file_find.c - where the file of a change is now, and what is there. Moves are followed.
+/* undo_file_find.c - finds the file of a change, and reads what is there. Moves are followed.
  */
 #include "core/base/str.h"
 #include "core/call/gateway.h"
