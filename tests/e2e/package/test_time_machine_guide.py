@@ -5,10 +5,12 @@ import os
 import subprocess
 
 import pytest
-from conftest import Gateway, binary, environment
+from conftest import Gateway, binary, environment, eventually
 from test_guides import GUIDES, TIMEOUT, blocks
 
 GUIDE = GUIDES / "time-machine.md"
+NIGHT = "notegate audit list --run night"
+CALLS = 3  # of that run
 
 
 @pytest.fixture(name="shown", scope="module")
@@ -24,7 +26,15 @@ def fixture_shown(tmp_path_factory):
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    yield [run(block) for block in blocks(GUIDE, "sh")]
+    def written():
+        """Calls do not wait for the audit log: while the disk is slow their entries come late."""
+        return run(NIGHT).count(" notebook ") >= CALLS
+
+    *before, proof = blocks(GUIDE, "sh")
+    assert NIGHT in proof
+    shown = [run(block) for block in before]
+    eventually(written, what="the entries of the night")
+    yield [*shown, run(proof)]
     assert gateway.stop() == 0, gateway.errors
 
 
@@ -48,5 +58,5 @@ def test_taken_back(shown):
 
 def test_proved(shown):
     listed = [line for line in shown[4].splitlines() if " notebook " in line]
-    assert len(listed) == 3 and all(" robot " in line for line in listed)
+    assert len(listed) == CALLS and all(" robot " in line for line in listed)
     assert "whole" in shown[4]
