@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "api/client/attach.h"
@@ -18,6 +19,7 @@
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/gateway/gateway_audit.h"
+#include "core/history/point.h"
 #include "core/json/json.h"
 
 #define COMMAND_TEXT_MAX ((size_t)1024 * 1024)
@@ -27,12 +29,14 @@
 
 struct show {
     int (*print)(const struct audit_shown *shown, struct buf *out);
+    uint64_t shown;
 };
 
 static int show_entry(void *user, const struct audit_shown *shown)
 {
-    const struct show *show = user;
+    struct show *show = user;
     struct buf text;
+    show->shown++;
     buf_init(&text, COMMAND_TEXT_MAX);
     int rc = show->print(shown, &text);
     if (rc == NG_OK) {
@@ -44,34 +48,83 @@ static int show_entry(void *user, const struct audit_shown *shown)
     return rc;
 }
 
-static int filter_of(const struct command_line *line, struct audit_filter *ret)
+/* As the log has it: with the real path of its folder, also of a file that is gone. NULL: its
+ * folder is not there. */
+static const char *filter_path(struct command_line *line, const char *path)
 {
-    const struct {
-        const char *name, *value;
-    } options[] = {
-        {"agent", line->agent},          {"space", line->space},
-        {"run", line->find.run},         {"tool", line->find.tool},
-        {"id", line->find.id},           {"collection", line->find.collection},
-        {"since", line->find.since},     {"until", line->find.until},
-        {"outcome", line->find.outcome}, {"action", line->find.action},
+    char real[PATH_MAX];
+    struct ng_str whole = ng_str_of(path);
+    if (!str_ends(whole, "*") && realpath(path, real) != NULL) {
+        return arena_copy(&line->arena, ng_str_of(real)).data;
+    }
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    struct ng_str folder = arena_printf(&line->arena, "%.*s.", (int)(name - path), path);
+    if (folder.data == NULL || realpath(folder.data, real) == NULL) {
+        return path[0] == '/' ? path : NULL;
+    }
+    return arena_printf(&line->arena, "%s/%s", real[1] == '\0' ? "" : real, name).data;
+}
+
+static int filter_of(struct command_line *line, struct audit_filter *ret)
+{
+    const struct command_filter options[] = {
+        {.name = "agent", .value = line->find.agent, .is_list = true},
+        {.name = "space", .value = line->find.space, .is_list = true},
+        {.name = "run", .value = line->find.run, .is_list = true},
+        {.name = "tool", .value = line->find.tool, .is_list = true},
+        {.name = "id", .value = line->find.id},
+        {.name = "collection", .value = line->find.collection, .is_list = true},
+        {.name = "since", .value = line->find.since},
+        {.name = "until", .value = line->find.until},
+        {.name = "outcome", .value = line->find.outcome, .is_list = true},
+        {.name = "action", .value = line->find.action, .is_list = true},
     };
     *ret = (struct audit_filter){.since_ms = 0};
+    if (command_check_filters(line, options, NG_COUNT(options)) != COMMAND_OK) {
+        return COMMAND_USAGE;
+    }
     for (size_t i = 0; i < NG_COUNT(options); i++) {
         const char *value = options[i].value;
         if (value != NULL &&
             audit_filter_set(ret, ng_str_of(options[i].name), ng_str_of(value)) != NG_OK) {
-            return command_usage(line,
-                                 "--%s is \"%s\"; it must be a time (2026-11-30T12:00:00Z), a "
-                                 "day, or how long ago (2h, 7d)",
+            return command_usage(line, "--%s is \"%s\"; it must be " POINT_FORMS,
                                  options[i].name, value);
         }
+    }
+    if (line->find.path == NULL) {
+        return COMMAND_OK;
+    }
+    if (line->find.id != NULL) {
+        return command_usage(line, "--path names files, --id names documents: leave one of "
+                                   "them out");
+    }
+    const char *path = filter_path(line, line->find.path);
+    if (path == NULL || audit_filter_set(ret, ng_str_of("path"), ng_str_of(path)) != NG_OK) {
+        return command_usage(line, "--path is \"%s\", whose folder is not there",
+                             line->find.path);
     }
     return COMMAND_OK;
 }
 
+/* Of `list`, for people: stdout has entries only. Those before the page may not fit. */
+static void show_tell(const struct command_line *line, const struct show *show,
+                      const struct audit_page *page)
+{
+    if (show->print != audit_shown_line) {
+        return;
+    }
+    if (show->shown == 0) {
+        command_error("no entry fits");
+    } else if (page->before > 0 && line->find.number == NULL) {
+        command_error("only the newest %" PRIu64 " are shown; -n N shows more, if more fit",
+                      show->shown);
+    }
+}
+
 static int audit_show(struct command_line *line, const char *path, bool all)
 {
-    struct show show = {audit_shown_line};
+    struct show show = {.print = audit_shown_line};
     struct audit_filter filter;
     struct audit_page page = {
         .before = UINT64_MAX, .looks = UINT64_MAX, .limit = AUDIT_LIST_DEFAULT};
@@ -98,6 +151,8 @@ static int audit_show(struct command_line *line, const char *path, bool all)
         command_error("there is no audit log at %s; `audit` turns it on", path);
     } else if (rc != NG_OK && error.len > 0) {
         command_error("%s", buf_cstr(&error));
+    } else if (rc == NG_OK) {
+        show_tell(line, &show, &page);
     }
     buf_done(&error);
     return command_end_output(command_exit_code(rc));

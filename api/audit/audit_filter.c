@@ -22,31 +22,61 @@ static const struct condition {
     {"key", offsetof(struct audit_filter, key), offsetof(struct audit_shown, key)},
 };
 
-static int filter_time(struct ng_str text, int64_t *ret_ms)
+static int filter_since(struct audit_filter *filter, struct ng_str text)
 {
     struct point point;
-    if (!point_parse(text, clock_unix_ms(), &point) || point.kind != POINT_TIME) {
+    if (!point_parse(text, clock_unix_ms(), &point) || point.kind == POINT_REVISION) {
         return NG_EINVAL;
     }
-    *ret_ms = point.time_ms;
+    if (point.kind == POINT_SEQ) {
+        filter->since_seq = point.number;
+    } else {
+        filter->since_ms = point.time_ms;
+    }
+    return NG_OK;
+}
+
+static int filter_until(struct audit_filter *filter, struct ng_str text)
+{
+    struct point point;
+    if (!point_parse(text, clock_unix_ms(), &point) || point.kind == POINT_REVISION) {
+        return NG_EINVAL;
+    }
+    if (point.kind == POINT_SEQ) {
+        filter->until_seq = point.number;
+        filter->has_until_seq = true;
+    } else {
+        filter->until_ms = point.time_ms;
+    }
+    return NG_OK;
+}
+
+static int filter_id(struct audit_filter *filter, struct ng_str id)
+{
+    if (filter->id.data != NULL) {
+        return NG_EINVAL;
+    }
+    filter->id = id;
     return NG_OK;
 }
 
 int audit_filter_set(struct audit_filter *filter, struct ng_str name, struct ng_str value)
 {
     if (str_is(name, "since")) {
-        return filter_time(value, &filter->since_ms);
+        return filter_since(filter, value);
     }
     if (str_is(name, "until")) {
-        return filter_time(value, &filter->until_ms);
+        return filter_until(filter, value);
     }
     if (str_is(name, "collection")) {
         filter->collection = value;
         return NG_OK;
     }
     if (str_is(name, "id")) {
-        filter->id = value;
-        return NG_OK;
+        return filter_id(filter, value);
+    }
+    if (str_is(name, "path")) {
+        return str_begins(value, "/") ? filter_id(filter, value) : NG_EINVAL;
     }
     if (str_is(name, "action")) {
         filter->action = value;
@@ -61,29 +91,48 @@ int audit_filter_set(struct audit_filter *filter, struct ng_str name, struct ng_
     return NG_ENOTFOUND;
 }
 
+/* Is the text one of those with commas between? */
 static bool fits_text(struct ng_str wanted, struct ng_str text)
 {
-    return wanted.data == NULL || str_equal(wanted, text);
+    size_t at = 0;
+    bool fits = wanted.data == NULL;
+    while (!fits && at <= wanted.len) {
+        size_t end = size_min(str_find(wanted, ng_str_of(","), at), wanted.len);
+        fits = str_equal(str_make(wanted.data + at, end - at), text);
+        at = end + 1;
+    }
+    return fits;
 }
 
 static bool fits_id(struct ng_str wanted, struct ng_str id)
 {
-    if (wanted.data != NULL && wanted.len > 0 && wanted.data[wanted.len - 1] == '*') {
-        return str_starts(id, str_make(wanted.data, wanted.len - 1));
+    if (wanted.data == NULL) {
+        return true;
     }
-    return fits_text(wanted, id);
+    if (str_ends(wanted, "\\*")) {
+        return str_ends(id, "*") &&
+               str_equal(str_make(wanted.data, wanted.len - 2), str_make(id.data, id.len - 1));
+    }
+    return str_ends(wanted, "*") ? str_starts(id, str_make(wanted.data, wanted.len - 1))
+                                 : str_equal(wanted, id);
+}
+
+static bool fits_seq(const struct audit_filter *filter, uint64_t seq)
+{
+    return (filter->since_seq == 0 || seq > filter->since_seq) &&
+           (!filter->has_until_seq || (seq != 0 && seq <= filter->until_seq));
 }
 
 static bool fits_docs(const struct audit_filter *filter, const struct audit_shown *shown)
 {
     if (filter->collection.data == NULL && filter->id.data == NULL &&
-        filter->action.data == NULL) {
+        filter->action.data == NULL && filter->since_seq == 0 && !filter->has_until_seq) {
         return true;
     }
     for (size_t i = 0; i < shown->doc_count; i++) {
         const struct audit_doc *doc = &shown->docs[i];
         if (fits_text(filter->collection, doc->collection) && fits_id(filter->id, doc->id) &&
-            fits_text(filter->action, doc->action)) {
+            fits_text(filter->action, doc->action) && fits_seq(filter, doc->seq)) {
             return true;
         }
     }

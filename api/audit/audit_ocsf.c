@@ -30,7 +30,7 @@ static enum activity activity_of_word(struct ng_str word)
         enum activity activity;
     } known[] = {
         {"create add copy remember save execute", ACTIVITY_CREATE},
-        {"read view list search show get diff history recall timeline query status",
+        {"read view list search show get diff history recall timeline query status preview",
          ACTIVITY_READ},
         {"update write edit append prepend insert set move rename undo restore str_replace "
          "undo_edit daily pause resume reload",
@@ -55,10 +55,42 @@ static struct ng_str last_word(struct ng_str name)
     return str_make(name.data + begin, name.len - begin);
 }
 
-/* By the operation, or else by what the tool's name ends in. */
+static enum activity activity_of_action(struct ng_str action)
+{
+    if (str_in_words(action, "created logged")) {
+        return ACTIVITY_CREATE;
+    }
+    if (str_is(action, "opened")) { /* a read that leaves its mark */
+        return ACTIVITY_READ;
+    }
+    return str_in_words(action, "deleted purged revoked") ? ACTIVITY_DELETE : ACTIVITY_UPDATE;
+}
+
+/* An update, unless all documents have the same one. Entries of earlier versions have no
+ * actions: other. */
+static enum activity activity_of_docs(const struct audit_shown *shown)
+{
+    enum activity activity = ACTIVITY_OTHER;
+    for (size_t i = 0; i < shown->doc_count; i++) {
+        struct ng_str action = shown->docs[i].action;
+        if (action.len == 0) {
+            return ACTIVITY_OTHER;
+        }
+        enum activity of_doc = activity_of_action(action);
+        activity = i == 0 || of_doc == activity ? of_doc : ACTIVITY_UPDATE;
+    }
+    return activity;
+}
+
+/* By what became of the documents, or else by the operation, or else by what the tool's name
+ * ends in. */
 static enum activity activity_of(const struct audit_shown *shown)
 {
-    enum activity activity = activity_of_word(shown->operation);
+    enum activity activity = activity_of_docs(shown);
+    if (activity != ACTIVITY_OTHER) {
+        return activity;
+    }
+    activity = activity_of_word(shown->operation);
     if (activity == ACTIVITY_OTHER && shown->operation.len > 0) {
         activity = activity_of_word(last_word(shown->operation)); /* key_add */
     }

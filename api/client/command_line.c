@@ -55,6 +55,39 @@ int command_usage(const struct command_line *line, const char *format, ...)
     return COMMAND_USAGE;
 }
 
+/* "", ",a", "a,,b", "a,". */
+static bool command_has_gap(struct ng_str list)
+{
+    bool is_gap = true;
+    bool found = false;
+    for (size_t i = 0; i < list.len && !found; i++) {
+        bool is_comma = list.data[i] == ',';
+        found = is_comma && is_gap;
+        is_gap = is_comma;
+    }
+    return found || is_gap;
+}
+
+int command_check_filters(const struct command_line *line, const struct command_filter *filters,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct command_filter *filter = &filters[i];
+        if (filter->value == NULL) {
+            continue;
+        }
+        if (filter->value[0] == '\0') {
+            return command_usage(line, "--%s is empty: give it a value, or leave it out",
+                                 filter->name);
+        }
+        if (filter->is_list && command_has_gap(ng_str_of(filter->value))) {
+            return command_usage(line, "--%s is \"%s\", which has an empty part at a comma",
+                                 filter->name, filter->value);
+        }
+    }
+    return COMMAND_OK;
+}
+
 bool command_colours(FILE *stream)
 {
     const char *terminal = getenv("TERM");

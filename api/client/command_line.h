@@ -94,9 +94,9 @@ struct command_line {
     const char *key_no_tools[KEY_TOOLS_MAX];
     size_t key_no_tool_count;
     const char *format;
-    /* Of `audit`, with agent and space above; of the commands of the history. */
+    /* Of `audit`, and of the commands of the history. */
     struct {
-        const char *run, *tool, *collection, *id, *outcome, *since, *until, *number,
+        const char *run, *tool, *collection, *id, *path, *outcome, *since, *until, *number,
             *checkpoint;
         const char *agent, *space, *action, *at, *lines, *color;
         const char *changes; /* undo: numbers with commas between */
@@ -130,6 +130,16 @@ void command_error(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* The same for a command line that makes no sense, and where help is; COMMAND_USAGE. */
 int command_usage(const struct command_line *line, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* An option that selects: its value, NULL if it is not given. */
+struct command_filter {
+    const char *name, *value;
+    bool is_list; /* by commas */
+};
+
+/* COMMAND_OK, or COMMAND_USAGE after a message: one is given and empty, as a variable that is
+ * not set leaves it. It would select everything. */
+int command_check_filters(const struct command_line *line, const struct command_filter *filters,
+                          size_t count);
 /* May colours be used on this stream? */
 bool command_colours(FILE *stream);
 /* Writes everything and reports a failure (a full disk, a closed pipe). NG_OK or NG_EFAILED. */

@@ -12,8 +12,8 @@
     "notegate://SPACE/KIND/ID."
 #define HISTORY_POINTS                                                                         \
     "P is a revision (7), a change (#1234: just after it), a time (2026-01-28T14:30:00Z), a "  \
-    "day (its beginning), how long ago (2h, 7d), or now. What is behind the last @ is P if "   \
-    "it has one of these forms, else it belongs to T; with --at, each @ belongs to T."
+    "day (its beginning), how long ago (30m, 2h, 7d), or now. What is behind the last @ is P " \
+    "if it has one of these forms, else it belongs to T; with --at, each @ belongs to T."
 
 const struct command command_table[] = {
     {

@@ -7,6 +7,7 @@
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/base64.h"
+#include "core/history/point.h"
 #include "history_changes.h"
 #include "history_session.h"
 
@@ -28,6 +29,10 @@ static int document_check(struct command_line *line, enum history_points points,
     const char *why = "";
     const char *at = line->find.at;
     *ret = (struct document){.first = 1};
+    const struct command_filter space = {.name = "space", .value = line->find.space};
+    if (command_check_filters(line, &space, 1) != COMMAND_OK) {
+        return COMMAND_USAGE;
+    }
     int rc = history_name_parse(&line->arena, ng_str_of(line->words[0]),
                                 at != NULL ? HISTORY_POINT_NONE : points, &ret->name, &why);
     if (rc != NG_OK) {
@@ -45,16 +50,29 @@ static int document_check(struct command_line *line, enum history_points points,
     bool good = points == HISTORY_POINT_RANGE ? history_range_parse(point, &ret->range)
                                               : history_is_point(point);
     if (point.data != NULL && !good) {
-        return command_usage(line,
-                             "--at is \"%s\", it must be a revision (7), a change (#1234), a "
-                             "time (2026-01-28T14:30:00Z), a day, how long ago (2h, 7d), or "
-                             "now%s",
-                             at, points == HISTORY_POINT_RANGE ? "; or two of them, A..B" : "");
+        return command_usage(
+            line,
+            "--at is \"%s\", it must be a revision (7), a change (#1234), a "
+            "time (2026-01-28T14:30:00Z), a day, how long ago (30m, 2h, 7d), or "
+            "now%s",
+            at, points == HISTORY_POINT_RANGE ? "; or two of them, A..B" : "");
     }
     if (points == HISTORY_POINT_ONE) {
         ret->range.from = point;
     }
     return COMMAND_OK;
+}
+
+/* The name of what is not there may end in what was meant as a point. */
+static int document_missed(const struct document *document, int rc)
+{
+    struct ng_str tail = document->name.tail;
+    if (rc == COMMAND_FAILED && tail.data != NULL) {
+        command_error(
+            "\"@%.*s\" is part of the name; a point is a revision such as 7, or " POINT_FORMS,
+            (int)tail.len, tail.data);
+    }
+    return rc;
 }
 
 /* ---- parts of a document ---- */
@@ -77,7 +95,8 @@ static int document_ask(struct history_session *session, const struct document *
     json_member_int(writer, "max_lines",
                     document->last == 0 ? COMMAND_LINES_MAX
                                         : (int64_t)(document->last - document->first + 1));
-    return history_ask(&session->ask, tool, HISTORY_FAILURE_PRINTED, ret);
+    return document_missed(document,
+                           history_ask(&session->ask, tool, HISTORY_FAILURE_PRINTED, ret));
 }
 
 typedef void print_part_fn(struct history_session *session, const struct ng_value *answer,
@@ -157,7 +176,7 @@ static int diff_run(struct history_session *session, void *user)
     history_ask_text(&session->ask, "to", document->range.to);
     int rc = history_ask(&session->ask, "history_diff", HISTORY_FAILURE_PRINTED, &answer);
     if (rc != COMMAND_OK) {
-        return rc;
+        return document_missed(document, rc);
     }
     if (line_has(session->line, LINE_JSON)) {
         (void)history_session_put_json(session, answer);

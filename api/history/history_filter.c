@@ -11,20 +11,41 @@ bool history_filter_given(const struct command_line *line)
            line->find.id != NULL || line->find.since != NULL || line->find.until != NULL;
 }
 
+static int filter_check_filled(const struct command_line *line)
+{
+    const struct command_filter filters[] = {
+        {"agent", line->find.agent, true},
+        {"run", line->find.run, true},
+        {"tool", line->find.tool, true},
+        {"action", line->find.action, true},
+        {"collection", line->find.collection, true},
+        {"space", line->find.space, false},
+        {"id", line->find.id, false},
+        {"since", line->find.since, false},
+        {"until", line->find.until, false},
+    };
+    return command_check_filters(line, filters, NG_COUNT(filters));
+}
+
 int history_filter_check(const struct command_line *line)
 {
     const struct {
         const char *option, *value;
     } points[] = {{"since", line->find.since}, {"until", line->find.until}};
+    int rc = filter_check_filled(line);
+    if (rc != COMMAND_OK) {
+        return rc;
+    }
     for (size_t i = 0; i < NG_COUNT(points); i++) {
         uint64_t revision;
         struct ng_str value = ng_str_of(points[i].value);
         if (value.data != NULL &&
             (!history_is_point(value) || str_number(value, UINT64_MAX, &revision))) {
-            return command_usage(line,
-                                 "--%s is \"%s\", it must be a change (#1234), a time "
-                                 "(2026-01-28T14:30:00Z), a day, how long ago (2h, 7d), or now",
-                                 points[i].option, points[i].value);
+            return command_usage(
+                line,
+                "--%s is \"%s\", it must be a change (#1234), a time "
+                "(2026-01-28T14:30:00Z), a day, how long ago (30m, 2h, 7d), or now",
+                points[i].option, points[i].value);
         }
     }
     return COMMAND_OK;

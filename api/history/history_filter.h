@@ -7,7 +7,7 @@
 
 /* Does an option of the filter stand there? --space, which also names documents, is none. */
 bool history_filter_given(const struct command_line *line);
-/* COMMAND_OK, or COMMAND_USAGE after a message: a point that is none. */
+/* COMMAND_OK, or COMMAND_USAGE after a message: an empty option, or a point that is none. */
 int history_filter_check(const struct command_line *line);
 /* The first word as a document whose changes are selected. */
 int history_filter_name(struct command_line *line, struct history_name *ret);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* history_log.c - notegate log: changes, newest first. Pages are fetched as they are read. */
+#include <inttypes.h>
+
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "history_command.h"
 #include "history_filter.h"
 #include "history_session.h"
@@ -20,7 +23,7 @@ struct log {
     uint64_t left;            /* changes that are still wanted */
     struct history_ask diff;  /* the calls of -p */
     struct buf cursor;
-    bool has_printed;
+    uint64_t shown;
 };
 
 /* ---- words and options ---- */
@@ -85,7 +88,19 @@ static int log_ask(struct history_session *session, struct log *log,
     return history_ask(&session->ask, LOG_TOOL, HISTORY_FAILURE_PRINTED, ret);
 }
 
-/* The lines that it changed. A file and a deletion have none. */
+/* Its document: a file by the path that it had then, also where it was moved on since. */
+static void log_ask_document(struct log *log, const struct ng_value *change)
+{
+    if (history_print_is_file(change)) {
+        history_ask_text(&log->diff, "path", json_get_text(change, "id"));
+        return;
+    }
+    history_ask_text(&log->diff, "space", json_get_text(change, "space"));
+    history_ask_text(&log->diff, "collection", json_get_text(change, "collection"));
+    history_ask_text(&log->diff, "id", json_get_text(change, "id"));
+}
+
+/* The lines that it changed. A deletion has none. */
 static int log_add_diff(struct history_session *session, struct log *log,
                         const struct ng_value *change)
 {
@@ -95,10 +110,13 @@ static int log_add_diff(struct history_session *session, struct log *log,
         str_is(json_get_text(change, "action"), "deleted")) {
         return COMMAND_OK;
     }
+    if (json_get_integer(change, "revision") == 0) { /* of a file without versions */
+        (void)buf_add_char(&session->text, '\n');
+        history_print_note(&session->text, ng_str_of("its content is not kept"));
+        return COMMAND_OK;
+    }
     (void)history_ask_args(&log->diff);
-    history_ask_text(&log->diff, "space", json_get_text(change, "space"));
-    history_ask_text(&log->diff, "collection", json_get_text(change, "collection"));
-    history_ask_text(&log->diff, "id", json_get_text(change, "id"));
+    log_ask_document(log, change);
     history_ask_text(&log->diff, "to", revision->text);
     int rc = history_ask(&log->diff, LOG_TOOL_DIFF, HISTORY_FAILURE_GIVEN, &answer);
     if (rc != COMMAND_OK && answer == NULL) {
@@ -121,12 +139,11 @@ static int log_add_change(struct history_session *session, struct log *log,
     if (line_has(line, LINE_ONELINE)) {
         history_print_oneline(&session->text, style, change);
     } else {
-        if (log->has_printed) {
+        if (log->shown > 1) {
             (void)buf_add_char(&session->text, '\n');
         }
         history_print_change(&session->text, style, change);
     }
-    log->has_printed = true;
     if (line_has(line, LINE_STAT)) {
         if (!line_has(line, LINE_ONELINE)) {
             (void)buf_add_char(&session->text, '\n');
@@ -152,12 +169,73 @@ static int log_page(struct history_session *session, struct log *log,
     for (const struct ng_value *change = json_first(rows);
          rc == COMMAND_OK && change != NULL && *ret_more; change = change->next) {
         log->left -= log->left > 0;
+        log->shown++;
         if (!is_json && !is_runs) {
             rc = log_add_change(session, log, change);
             *ret_more = history_session_put(session);
         }
     }
     return rc;
+}
+
+/* ---- what is not shown ---- */
+
+/* Has the named document any change? A page may be short: then it is not known. */
+static bool log_was_there(struct history_session *session, const struct log *log)
+{
+    const struct ng_value *answer = NULL;
+    struct ng_writer *writer = history_ask_args(&session->ask);
+    history_ask_name(&session->ask, &log->name);
+    if (log->name.space.data == NULL) {
+        history_ask_text(&session->ask, "space", ng_str_of(session->line->find.space));
+    }
+    json_member_int(writer, "limit", 1);
+    int rc = history_ask(&session->ask, LOG_TOOL, HISTORY_FAILURE_GIVEN, &answer);
+    return rc != COMMAND_OK || json_first(json_get(answer, "changes")) != NULL ||
+           json_get_text(answer, "cursor").len > 0;
+}
+
+static void log_tell_nothing(struct history_session *session, const struct log *log)
+{
+    const struct command_line *line = session->line;
+    const struct history_name *name = &log->name;
+    if (line->word_count == 0 || log_was_there(session, log)) {
+        command_error("no %s fits", line_has(line, LINE_RUNS) ? "run" : "change");
+    } else if (name->path.len > 0) {
+        command_error("no change fits: no tool has changed %.*s", (int)name->path.len,
+                      name->path.data);
+    } else {
+        command_error("no change fits: there never was a document \"%.*s\" in %.*s%s%.*s",
+                      (int)name->id.len, name->id.data, (int)name->collection.len,
+                      name->collection.data, text_if(name->space.len > 0, " of the space "),
+                      (int)name->space.len, text_or(name->space.data, ""));
+    }
+}
+
+/* On a terminal it is the last line, which a pager shows too. */
+static void log_tell_more(struct history_session *session, const struct log *log)
+{
+    if (session->out.is_terminal) {
+        (void)buf_printf(&session->text,
+                         "(only the newest %" PRIu64 " are shown; -n N shows more)\n",
+                         log->shown);
+        (void)history_session_put(session);
+    } else if (session->line->find.number == NULL) { /* else it is known */
+        command_error("only the newest %" PRIu64 " are shown; -n N shows more", log->shown);
+    }
+}
+
+/* Programs read it from the object. */
+static void log_tell(struct history_session *session, const struct log *log)
+{
+    if (line_has(session->line, LINE_JSON) || session->out.state > HISTORY_OUT_PAGED) {
+        return;
+    }
+    if (log->shown == 0) {
+        log_tell_nothing(session, log);
+    } else if (log->left == 0 && log->cursor.len > 0) {
+        log_tell_more(session, log);
+    }
 }
 
 static int log_run(struct history_session *session, void *user)
@@ -180,6 +258,9 @@ static int log_run(struct history_session *session, void *user)
         buf_clear(&log->cursor);
         (void)buf_add_str(&log->cursor, cursor);
         more = more && cursor.len > 0;
+    }
+    if (rc == COMMAND_OK) {
+        log_tell(session, log);
     }
     buf_done(&log->cursor);
     history_ask_done(&log->diff);

@@ -10,6 +10,10 @@
 #define NAME_COLLECTION "notebooks"
 /* The kind of resource whose collection has another name. */
 #define NAME_KIND "notebook"
+/* Kinds of resources that are files: the id is the path, behind which a cell has # and its id.
+ */
+#define NAME_FILE_KINDS "file note"
+#define NAME_CELL_KIND "cell"
 #define NAME_RANGE ".."
 
 bool history_is_point(struct ng_str text)
@@ -75,7 +79,26 @@ static void name_take_point(struct ng_str *word, enum history_points points,
     if (fits) {
         ret->point = point;
         word->len = len;
+    } else if (memchr(point.data, '/', point.len) == NULL) {
+        ret->tail = point;
     }
+}
+
+/* A cell's history is that of its notebook. */
+static int name_of_file_uri(const struct mcp_uri *uri, struct history_name *ret,
+                            const char **ret_why)
+{
+    ret->path = uri->id;
+    if (str_is(uri->kind, NAME_CELL_KIND)) {
+        const char *hash = memrchr(uri->id.data, '#', uri->id.len);
+        ret->path.len = hash != NULL ? (size_t)(hash - uri->id.data) : 0;
+    }
+    if (ret->path.len == 0 || ret->path.data[0] != '/') {
+        *ret_why = "the id of a file is its absolute path, that of a cell the path, #, and the "
+                   "id of the cell";
+        return NG_EINVAL;
+    }
+    return NG_OK;
 }
 
 static int name_of_uri(struct arena *arena, struct ng_str word, struct history_name *ret,
@@ -89,6 +112,9 @@ static int name_of_uri(struct arena *arena, struct ng_str word, struct history_n
     if (uri.revision != 0) {
         *ret_why = "a revision of the history is named with @, as in T@7";
         return NG_EINVAL;
+    }
+    if (str_in_words(uri.kind, NAME_FILE_KINDS " " NAME_CELL_KIND)) {
+        return name_of_file_uri(&uri, ret, ret_why);
     }
     ret->space = uri.space;
     ret->collection = str_is(uri.kind, NAME_KIND) ? ng_str_of(NAME_COLLECTION) : uri.kind;

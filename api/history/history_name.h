@@ -3,7 +3,7 @@
  *
  *   todo                     the named notebook
  *   SPACE/COLLECTION/ID      two slashes or more; further ones belong to the id
- *   notegate://SPACE/KIND/ID a URI, percent-encoded
+ *   notegate://SPACE/KIND/ID a URI, percent-encoded; that of a file, note or cell is its path
  *   /a/b  ./b  ../b          a file, from the working directory of the command on
  *   T@P                      the last @, if what is behind it is a point; else it is part of T
  */
@@ -19,6 +19,7 @@ struct history_name {
     struct ng_str collection, id;
     struct ng_str path;  /* of a file; then the three are absent */
     struct ng_str point; /* behind the @; absent: none */
+    struct ng_str tail;  /* behind the @, but no point, so that it is part of the rest */
 };
 
 /* Forms of what may be behind the @. */

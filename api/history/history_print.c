@@ -86,7 +86,7 @@ static void print_revision(struct buf *out, const struct ng_value *object, const
 }
 
 /* A file is named by its path. A notebook may have a name like one. */
-static bool is_file(const struct ng_value *object)
+bool history_print_is_file(const struct ng_value *object)
 {
     return str_begins(json_get_text(object, "id"), "/") &&
            !str_is(json_get_text(object, "collection"), "notebooks");
@@ -95,7 +95,7 @@ static bool is_file(const struct ng_value *object)
 /* SPACE/COLLECTION/ID, or a path: a word that names the document. */
 void history_print_title(struct buf *out, const struct ng_value *object)
 {
-    if (is_file(object)) {
+    if (history_print_is_file(object)) {
         history_print_word(out, json_get_text(object, "id"));
         return;
     }
@@ -317,7 +317,7 @@ static void print_header_raw(struct buf *out, const struct ng_value *answer, con
     struct ng_str collection = json_get_text(answer, "collection");
     struct ng_str id = json_get_text(answer, "id");
     (void)buf_printf(out, "%s ", sign);
-    if (!is_file(answer)) {
+    if (!history_print_is_file(answer)) {
         (void)buf_printf(out, "%.*s/%.*s/", (int)space.len, space.data, (int)collection.len,
                          collection.data);
     }
@@ -443,20 +443,29 @@ void history_print_changed_stat(struct buf *out, struct history_style style,
 
 /* ---- blame ---- */
 
+/* Columns of the maker of a line. "-": another program. */
+static const char *const blame_columns[] = {"agent", "run", "tool"};
+
 struct blame_widths {
-    int revision, agent, line;
+    int revision, line, columns[NG_COUNT(blame_columns)];
 };
+
+static int print_wider(int width, int other)
+{
+    return other > width ? other : width;
+}
 
 static struct blame_widths print_widths(const struct ng_value *rows)
 {
-    struct blame_widths widths = {1, 1, 1};
+    struct blame_widths widths = {1, 1, {1, 1, 1}};
     for (const struct ng_value *row = json_first(rows); row != NULL; row = row->next) {
-        int agent = (int)size_min(json_get_text(row, "agent").len, INT32_MAX);
-        int revision = print_digits(json_get_integer(row, "revision"));
-        int line = print_digits(json_get_integer(row, "last"));
-        widths.agent = agent > widths.agent ? agent : widths.agent;
-        widths.revision = revision > widths.revision ? revision : widths.revision;
-        widths.line = line > widths.line ? line : widths.line;
+        for (size_t i = 0; i < NG_COUNT(blame_columns); i++) {
+            size_t len = json_get_text(row, blame_columns[i]).len;
+            widths.columns[i] = print_wider(widths.columns[i], (int)size_min(len, INT32_MAX));
+        }
+        widths.revision =
+            print_wider(widths.revision, print_digits(json_get_integer(row, "revision")));
+        widths.line = print_wider(widths.line, print_digits(json_get_integer(row, "last")));
     }
     return widths;
 }
@@ -464,14 +473,17 @@ static struct blame_widths print_widths(const struct ng_value *rows)
 static void print_origin(struct buf *out, struct history_style style,
                          const struct ng_value *row, struct blame_widths widths, int64_t line)
 {
-    struct ng_str agent = str_or(json_get_text(row, "agent"), ng_str_of("-"));
     struct ng_str time = json_get_text(row, "time");
     print_colour(out, style, PRINT_YELLOW);
     (void)buf_printf(out, "%*" PRId64, widths.revision, json_get_integer(row, "revision"));
     print_colour(out, style, PRINT_END);
     (void)buf_add_c(out, " (");
-    history_print_word(out, agent);
-    (void)buf_printf(out, "%*s ", widths.agent - (int)size_min(agent.len, INT32_MAX), "");
+    for (size_t i = 0; i < NG_COUNT(blame_columns); i++) {
+        struct ng_str text = str_or(json_get_text(row, blame_columns[i]), ng_str_of("-"));
+        history_print_word(out, text);
+        (void)buf_printf(out, "%*s ", widths.columns[i] - (int)size_min(text.len, INT32_MAX),
+                         "");
+    }
     history_print_word(out, str_make(time.data, size_min(time.len, PRINT_TIME_SECONDS)));
     (void)buf_printf(out, "Z %*" PRId64 ") ", widths.line, line);
 }

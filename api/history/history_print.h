@@ -24,6 +24,8 @@ struct history_style {
 
 /* One line of what others wrote; SPACE/COLLECTION/ID of an object. */
 void history_print_word(struct buf *out, struct ng_str word);
+/* Is the object of a file, which is named by its path? */
+bool history_print_is_file(const struct ng_value *object);
 void history_print_title(struct buf *out, const struct ng_value *object);
 /* The next line of the text, without its line feed; *text moves behind it. */
 struct ng_str history_print_take_line(struct ng_str *text);

@@ -24,7 +24,7 @@ static const struct undo_reason {
     {"moved_on", "it was moved on since"},
     {"path_taken", "its old place is taken"},
     {"not_kept", "a content that is needed is not kept"},
-    {"not_text", "it has changed since, and is no text"},
+    {"not_text", "it has changed since, and its content cannot be merged"},
     {"too_large", "the content is too large"},
     {"invalid_merge", "the result would not be valid"},
     {"forbidden", "the caller may not take it back"},
@@ -111,22 +111,34 @@ static const char *undo_result(struct ng_str result, bool is_dry, const char **r
     return "unchanged";
 }
 
-static void undo_print_item(struct buf *out, struct history_style style,
-                            const struct ng_value *item, bool is_dry, size_t width)
+struct undo_print {
+    struct history_style style;
+    const struct history_places *places;
+    size_t width; /* of the names */
+    bool is_dry;
+};
+
+static void undo_print_item(struct buf *out, const struct undo_print *print,
+                            const struct ng_value *item)
 {
     const char *colour = "";
-    const char *result = undo_result(json_get_text(item, "result"), is_dry, &colour);
+    struct history_style style = print->style;
+    const char *result = undo_result(json_get_text(item, "result"), print->is_dry, &colour);
     const struct ng_value *conflict = json_get(item, "conflict");
     (void)buf_printf(out, "%s%-9s%s  ", text_if(style.is_coloured, colour), result,
                      text_if(style.is_coloured && colour[0] != '\0', PRINT_END));
     size_t len = undo_print_title(out, item);
     bool has_more = conflict != NULL || json_get(item, "added") != NULL;
-    (void)buf_printf(out, "%*s", has_more ? (int)(size_max(width, len) - len) + 2 : 0, "");
+    (void)buf_printf(out, "%*s", has_more ? (int)(size_max(print->width, len) - len) + 2 : 0,
+                     "");
     if (conflict != NULL) {
         undo_print_reason(out, json_get_text(conflict, "reason"));
     } else if (has_more) {
         (void)buf_printf(out, "+%" PRId64 " -%" PRId64, json_get_integer(item, "added"),
                          json_get_integer(item, "removed"));
+    }
+    if (print->places->place != NULL) {
+        print->places->place(print->places->user, item, out);
     }
     (void)buf_add_char(out, '\n');
     undo_print_places(out, style, conflict);
@@ -144,16 +156,28 @@ static void undo_print_agents(struct buf *out, const struct ng_value *agents)
     }
 }
 
-static void undo_print_sum(struct buf *out, const struct ng_value *answer, bool is_dry)
+static void undo_print_counts(struct buf *out, const struct ng_value *answer, bool is_dry)
 {
     size_t total = (size_t)json_get_integer(answer, "total");
     size_t conflicts = (size_t)json_get_integer(answer, "conflicts");
-    struct ng_str run = json_get_text(answer, "undo");
     (void)buf_printf(out, "%zu document%s", total, plural(total));
     undo_print_agents(out, json_get(answer, "agents"));
-    (void)buf_printf(out, ": %" PRId64 " %s, %" PRId64 " unchanged, %zu conflict%s\n",
+    (void)buf_printf(out, ": %" PRId64 " %s, %" PRId64 " unchanged, %zu conflict%s",
                      json_get_integer(answer, "undone"), is_dry ? "to take back" : "taken back",
                      json_get_integer(answer, "unchanged"), conflicts, plural(conflicts));
+}
+
+void history_print_undo_left(struct buf *out, const struct ng_value *answer)
+{
+    (void)buf_add_c(out, "  left: ");
+    undo_print_counts(out, answer, json_is(json_get(answer, "dry_run"), NG_TYPE_TRUE));
+}
+
+static void undo_print_sum(struct buf *out, const struct ng_value *answer, bool is_dry)
+{
+    struct ng_str run = json_get_text(answer, "undo");
+    undo_print_counts(out, answer, is_dry);
+    (void)buf_add_char(out, '\n');
     if (run.len > 0) {
         (void)buf_add_c(out, "run ");
         history_print_word(out, run);
@@ -164,21 +188,26 @@ static void undo_print_sum(struct buf *out, const struct ng_value *answer, bool 
 }
 
 void history_print_undo(struct buf *out, struct history_style style,
-                        const struct ng_value *answer, enum history_undo_rows rows)
+                        const struct ng_value *answer, enum history_undo_rows rows,
+                        const struct history_places *places)
 {
     const struct ng_value *items = json_get(answer, "items");
-    bool is_dry = json_is(json_get(answer, "dry_run"), NG_TYPE_TRUE);
-    size_t width = undo_title_width(items);
+    const struct undo_print print = {
+        .style = style,
+        .places = places,
+        .width = undo_title_width(items),
+        .is_dry = json_is(json_get(answer, "dry_run"), NG_TYPE_TRUE),
+    };
     int64_t shown = 0;
     for (const struct ng_value *item = json_first(items); item != NULL; item = item->next) {
         shown++;
         if (rows == HISTORY_UNDO_ALL || json_get(item, "conflict") != NULL) {
-            undo_print_item(out, style, item, is_dry, width);
+            undo_print_item(out, &print, item);
         }
     }
     int64_t left = json_get_integer(answer, "total") - shown;
     if (left > 0 && rows == HISTORY_UNDO_ALL) {
         (void)buf_printf(out, "... and %" PRId64 " more\n", left);
     }
-    undo_print_sum(out, answer, is_dry);
+    undo_print_sum(out, answer, print.is_dry);
 }

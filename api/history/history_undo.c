@@ -12,6 +12,7 @@
 #include "history_filter.h"
 #include "history_print_undo.h"
 #include "history_session.h"
+#include "history_undo_place.h"
 
 #define UNDO_TOOL "history_undo"
 #define UNDO_LOG_TOOL "history_log"
@@ -93,10 +94,8 @@ static int undo_check_which(const struct command_line *line)
                                              "before: leave out the other options")
                        : COMMAND_OK;
     }
-    bool is_empty = (line->find.run != NULL && line->find.run[0] == '\0') ||
-                    (line->find.agent != NULL && line->find.agent[0] == '\0');
-    if (is_empty || (line->find.run == NULL && line->find.changes == NULL &&
-                     (line->find.agent == NULL || line->find.since == NULL))) {
+    if (line->find.run == NULL && line->find.changes == NULL &&
+        (line->find.agent == NULL || line->find.since == NULL)) {
         return command_usage(line, "which changes? Name --run ID, --agent NAME with --since "
                                    "WHEN, or --change SEQ");
     }
@@ -204,9 +203,13 @@ static int undo_run(struct history_session *session, void *user)
     if (line_has(session->line, LINE_JSON)) {
         (void)history_session_put_json(session, answer);
     } else {
-        history_print_undo(&session->text, session->out.style, answer,
-                           work->step == UNDO_CONFIRMED ? HISTORY_UNDO_CONFLICTS
-                                                        : HISTORY_UNDO_ALL);
+        struct history_ask ask; /* the answer of the other one is printed */
+        const struct history_places places = {history_undo_place, &ask};
+        history_ask_init(&ask, session->line, &session->attach);
+        history_print_undo(
+            &session->text, session->out.style, answer,
+            work->step == UNDO_CONFIRMED ? HISTORY_UNDO_CONFLICTS : HISTORY_UNDO_ALL, &places);
+        history_ask_done(&ask);
         (void)history_session_put(session);
     }
     work->upto = json_get_integer(answer, "upto");
@@ -216,6 +219,31 @@ static int undo_run(struct history_session *session, void *user)
 }
 
 /* ---- the unfinished ones ---- */
+
+/* How much is left of it, and whose changes. Where that cannot be told it is the name alone. */
+static void undo_list_one(struct history_session *session, struct ng_str run)
+{
+    const struct ng_value *answer = NULL;
+    (void)history_ask_args(&session->ask); /* a preview, as long as nothing else is said */
+    history_ask_text(&session->ask, "continue", run);
+    history_print_word(&session->text, run);
+    if (history_ask(&session->ask, UNDO_TOOL, HISTORY_FAILURE_GIVEN, &answer) == COMMAND_OK) {
+        history_print_undo_left(&session->text, answer);
+    }
+    (void)buf_add_char(&session->text, '\n');
+}
+
+/* The names, by commas, of the line's arena: an answer lasts until the next call. */
+static struct ng_str undo_list_names(struct command_line *line, const struct ng_value *list)
+{
+    struct ng_str names = STR_NONE;
+    for (const struct ng_value *one = json_first(list); one != NULL; one = one->next) {
+        names =
+            arena_printf(&line->arena, "%.*s%s%.*s", (int)names.len, text_or(names.data, ""),
+                         text_if(names.len > 0, ","), (int)one->text.len, one->text.data);
+    }
+    return names;
+}
 
 static int undo_list(struct history_session *session, void *user)
 {
@@ -234,10 +262,10 @@ static int undo_list(struct history_session *session, void *user)
                             : buf_add_c(&session->text, "[]"));
         (void)buf_add_c(&session->text, "}\n");
     }
-    for (const struct ng_value *one = json_first(list); one != NULL && !is_json;
-         one = one->next) {
-        history_print_word(&session->text, one->text);
-        (void)buf_add_char(&session->text, '\n');
+    struct ng_str names = is_json ? STR_NONE : undo_list_names(session->line, list);
+    struct ng_str run;
+    while (undo_next(&names, &run)) {
+        undo_list_one(session, run);
     }
     (void)history_session_put(session);
     return COMMAND_OK;

@@ -19,12 +19,9 @@
 #define TEXT_OR_NULL "{'type':['string','null']}"
 #define COUNT "{'type':'integer','minimum':0}"
 #define TIME "{'type':'string','format':'date-time'}"
-#define WHEN                                                                                   \
-    "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
-    "'^[1-9][0-9]{0,3}(min|h|d)$'}]}"
 #define POINT                                                                                  \
     "{'anyOf':[" TIME ",{'type':'string','format':'date'},{'type':'string','pattern':"         \
-    "'^(now|#[0-9]{1,18}|[1-9][0-9]{0,3}(min|h|d))$'}]}"
+    "'^(now|#[0-9]{1,18}|[1-9][0-9]{0,3}(s|m|min|h|d))$'}]}"
 #define ROLE "{'$ref':'#/components/schemas/Role'}"
 #define MODE "{'$ref':'#/components/schemas/Mode'}"
 #define FAILURE                                                                                \
@@ -69,7 +66,7 @@ static const char events_parameters[] =
     "'Since':{'name':'since','in':'query','description':'Events after this one; without a "
     "position: from now on, a page from 0.','schema':" COUNT "},"
     "'From':{'name':'from','in':'query','description':'Instead of since: a point, #SEQ, a time "
-    "of RFC 3339, a day, an age such as 2h, or now.','schema':" POINT
+    "of RFC 3339, a day, an age such as 30m or 2h, or now.','schema':" POINT
     "},'To':{'name':'to','in':'query','description':'Events up to this point.','schema':" POINT
     "},'Limit':{'name':'limit','in':'query','description':'Events of a page.','schema':{"
     "'type':'integer','minimum':1,'maximum':1000,'default':100}},"
@@ -112,7 +109,8 @@ static const char keys_parameters[] =
     "'schema':{'type':'boolean','default':false}}";
 
 static const char audit_parameters[] =
-    ",'AuditAgent':{'name':'agent','in':'query','description':'Only of this agent.',"
+    ",'AuditAgent':{'name':'agent','in':'query','description':'Only of this agent, or "
+    "of one of several by commas, as for all but `id` and `path`.',"
     "'schema':" QUERY_TEXT "}"
     ",'AuditKey':{'name':'key','in':'query','description':'Only with the key of this id.',"
     "'schema':" QUERY_TEXT "}"
@@ -129,14 +127,18 @@ static const char audit_parameters[] =
     "of this collection.',"
     "'schema':" QUERY_TEXT "}"
     ",'AuditId':{'name':'id','in':'query','description':'Only with this document; a final * is "
-    "any end.',"
+    "any end, \\\\* the character itself.',"
+    "'schema':" QUERY_TEXT "}"
+    ",'AuditPath':{'name':'path','in':'query','description':'Only with this file: its absolute "
+    "path; a final * as of `id`, which it excludes.',"
     "'schema':" QUERY_TEXT "}"
     ",'AuditOutcome':{'name':'outcome','in':'query','description':'Only with this outcome: ok, "
     "recovered, an error code.',"
     "'schema':" QUERY_TEXT "}"
-    ",'AuditSince':{'name':'since','in':'query','description':'After a time or day, or so long "
-    "ago: 2h, 7d.','schema':" WHEN "},"
-    "'AuditUntil':{'name':'until','in':'query','description':'Up to then.','schema':" WHEN "},"
+    ",'AuditSince':{'name':'since','in':'query','description':'After this point; of #1234 only "
+    "entries with later changes.','schema':" POINT "},"
+    "'AuditUntil':{'name':'until','in':'query','description':'Up to this point; of #1234 only "
+    "entries with changes.','schema':" POINT "},"
     "'AuditBefore':{'name':'before','in':'query','description':'Entries with numbers below; "
     "`next` of the page before.','schema':" COUNT "},"
     "'AuditLimit':{'name':'limit','in':'query','description':'Most entries of the page.',"

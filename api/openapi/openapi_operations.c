@@ -330,7 +330,7 @@ static const struct operation table[] = {
         .description = "For the role admin. A page looks at up to 50,000 entries: it may be "
                        "short, even empty, and have more behind it.",
         .parameters = "AuditAgent AuditKey AuditRun AuditTool AuditAction AuditSpace "
-                      "AuditCollection AuditId AuditOutcome AuditSince AuditUntil "
+                      "AuditCollection AuditId AuditPath AuditOutcome AuditSince AuditUntil "
                       "AuditBefore AuditLimit",
         .status = "200",
         .answer = "Entries with the values behind their names.",

@@ -17,6 +17,7 @@
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/gateway/gateway_audit.h"
+#include "core/history/point.h"
 #include "rest.h"
 
 #define STATUS_OK 200
@@ -220,7 +221,9 @@ int rest_audit_list(struct http_request *request)
         if (!take_parameter(call, job, name, value)) {
             (void)http_reply_error(
                 request, NG_EINVAL,
-                "It takes " AUDIT_FILTER_NAMES ", before and limit (1 to 200)",
+                "It takes " AUDIT_FILTER_NAMES
+                ", before and limit (1 to 200); points are " POINT_FORMS
+                "; a path is absolute, and not beside an id",
                 "The parameter \"%.*s\" is unknown here, or has a wrong value",
                 (int)utf8_cut(name, PARAMETER_SHOWN).len, name.data);
             call_unref(call);

@@ -141,8 +141,21 @@ int rest_history(struct http_request *request)
     return NG_OK;
 }
 
-/* The text of one member, as it is, or the bytes. Answers of several documents do not have it,
- * and remain objects. */
+/* Is there more of the text than the answer has, which the request did not leave out? The lines
+ * behind `max_lines` it did; those that did not fit into the answer, it did not. */
+static bool is_cut(const struct call *call, const struct ng_value *answer)
+{
+    int64_t next = json_get_integer(answer, "next_line");
+    int64_t start = json_get_integer(call->pub.args, "start_line");
+    int64_t most = json_get_integer(call->pub.args, "max_lines");
+    if (next > 0) {
+        return most == 0 || next - (start > 0 ? start : 1) < most;
+    }
+    return json_get(answer, "truncated") != NULL;
+}
+
+/* The text of one member, as it is and whole, or the bytes. Answers of several documents do not
+ * have it, and remain objects. */
 static void reply_plain(struct http_request *request, struct call *call, const char *member)
 {
     const struct ng_value *answer = NULL;
@@ -155,6 +168,14 @@ static void reply_plain(struct http_request *request, struct call *call, const c
     const struct ng_value *text = json_get(answer, member);
     if (text == NULL) {
         (void)buf_add_str(&request->reply.body, call->final.text);
+        return;
+    }
+    if (is_cut(call, answer)) {
+        (void)http_reply_error(request, NG_ETOOLARGE,
+                               json_get(answer, "truncated") != NULL
+                                   ? "Without `Accept: text/plain` the answer is its beginning"
+                                   : "Ask for parts with `start_line` and `max_lines`",
+                               "The %s is longer than an answer (limits.result)", member);
         return;
     }
     if (json_get(answer, "encoding") != NULL) {

@@ -94,20 +94,47 @@ static int disk_read_all(int fd, struct buf *out)
     return rc;
 }
 
-int audit_disk_read(int dir, const char *name, struct buf *out)
+/* A file that is one. *ret_fd: to be closed in any case. */
+static int disk_open_file(int dir, const char *name, int *ret_fd)
 {
     struct stat info;
-    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0) {
+    *ret_fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (*ret_fd < 0) {
         return errno == ENOENT || errno == ENOTDIR ? NG_ENOTFOUND : NG_EUNAVAILABLE;
     }
-    int rc = NG_EUNAVAILABLE;
     errno = EINVAL;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    return fstat(*ret_fd, &info) == 0 && S_ISREG(info.st_mode) ? NG_OK : NG_EUNAVAILABLE;
+}
+
+int audit_disk_read(int dir, const char *name, struct buf *out)
+{
+    int fd;
+    int rc = disk_open_file(dir, name, &fd);
+    if (rc == NG_OK) {
         rc = disk_read_all(fd, out);
     }
     disk_close(fd);
     return rc == NG_EFAILED ? NG_EUNAVAILABLE : rc;
+}
+
+int audit_disk_each(int dir, const char *name, uint64_t from, audit_disk_fn *fn, void *user)
+{
+    char piece[DISK_READ_STEP];
+    size_t got = 1;
+    int fd;
+    int rc = disk_open_file(dir, name, &fd);
+    if (rc == NG_OK && lseek(fd, (off_t)from, SEEK_SET) < 0) {
+        rc = NG_EUNAVAILABLE;
+    }
+    while (rc == NG_OK && got > 0) {
+        if (fd_get(&fd, piece, sizeof(piece), &got) != NG_OK) {
+            rc = NG_EUNAVAILABLE;
+        } else if (got > 0) {
+            rc = fn(user, str_make(piece, got));
+        }
+    }
+    disk_close(fd);
+    return rc;
 }
 
 /* ---- writing ---- */
@@ -141,27 +168,38 @@ int audit_disk_make_folders(int dir, const char *name)
     return NG_OK;
 }
 
-static int disk_write_new(int dir, struct ng_str bytes, mode_t mode)
+int audit_disk_new(int dir, mode_t mode)
 {
     int fd = openat(dir, AUDIT_DISK_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                     mode);
     /* The mode also of one that a killed process left. */
-    bool written =
-        fd >= 0 && fchmod(fd, mode) == 0 && fd_put(fd, bytes) == NG_OK && fsync(fd) == 0;
+    if (fd >= 0 && fchmod(fd, mode) != 0) {
+        disk_close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+int audit_disk_new_done(int dir, int fd, const char *name, int rc)
+{
+    char folder[AUDIT_DISK_NAME_SIZE];
+    if (rc == NG_OK && fsync(fd) != 0) {
+        rc = NG_EUNAVAILABLE;
+    }
     disk_close(fd);
-    return written ? NG_OK : NG_EUNAVAILABLE;
+    if (rc != NG_OK) {
+        return rc;
+    }
+    disk_folder(name, folder);
+    return renameat(dir, AUDIT_DISK_NEW, dir, name) == 0 ? audit_disk_sync_folder(dir, folder)
+                                                         : NG_EUNAVAILABLE;
 }
 
 int audit_disk_replace(int dir, const char *name, struct ng_str bytes, mode_t mode)
 {
-    char folder[AUDIT_DISK_NAME_SIZE];
-    disk_folder(name, folder);
-    int rc = disk_write_new(dir, bytes, mode);
-    if (rc != NG_OK) {
-        return rc;
-    }
-    return renameat(dir, AUDIT_DISK_NEW, dir, name) == 0 ? audit_disk_sync_folder(dir, folder)
-                                                         : NG_EUNAVAILABLE;
+    int fd = audit_disk_new(dir, mode);
+    int rc = fd >= 0 && fd_put(fd, bytes) == NG_OK ? NG_OK : NG_EUNAVAILABLE;
+    return audit_disk_new_done(dir, fd, name, rc);
 }
 
 int audit_disk_clear(int dir, const char *folder, const char *keep)

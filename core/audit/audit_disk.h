@@ -23,6 +23,11 @@ int audit_disk_open(const char *path, bool make, int *ret_fd, struct buf *error)
  * (memory); NG_EUNAVAILABLE: it cannot be read, and errno says why. */
 int audit_disk_read(int dir, const char *name, struct buf *out);
 
+/* A piece is lent for the call. NG_OK to go on. */
+typedef int audit_disk_fn(void *user, struct ng_str piece);
+/* Passes the bytes from `from` on in pieces. As audit_disk_read(), or fn's result. */
+int audit_disk_each(int dir, const char *name, uint64_t from, audit_disk_fn *fn, void *user);
+
 /* Makes the names in a folder durable. NG_OK, NG_EUNAVAILABLE with errno. */
 int audit_disk_sync_folder(int dir, const char *folder);
 /* Makes the folders of a name, and syncs each of them and the one above it: also those that are
@@ -32,6 +37,11 @@ int audit_disk_make_folders(int dir, const char *name);
  * NG_OK, or NG_EUNAVAILABLE with errno: the name has the former file, or already the new one.
  */
 int audit_disk_replace(int dir, const char *name, struct ng_str bytes, mode_t mode);
+/* The same in steps: the new file, empty; -1 and errno. */
+int audit_disk_new(int dir, mode_t mode);
+/* Syncs and closes the written file, and puts it in its place. rc: that of the writing; if it
+ * is not NG_OK, the file is only closed, and rc returned. */
+int audit_disk_new_done(int dir, int fd, const char *name, int rc);
 
 /* Removes all files of a folder but `keep` (NULL: none), and without `keep` the folder too.
  * NG_OK also where there is none. NG_EUNAVAILABLE with errno. */

@@ -97,7 +97,9 @@ int audit_seqs_read(const char *path, const struct audit_mark *mark, struct audi
     if (rc != NG_OK) {
         return rc;
     }
-    for (uint64_t i = mark->entries; rc == NG_OK && i < audit_reader_size(reader); i++) {
+    /* With small limits entries behind the mark may be pruned: their changes get new ones. */
+    uint64_t begin = u64_max(mark->entries, audit_reader_first(reader));
+    for (uint64_t i = begin; rc == NG_OK && i < audit_reader_size(reader); i++) {
         struct ng_str entry;
         rc = audit_reader_get(reader, i, &entry, error);
         if (rc == NG_OK && seqs_take(ret, entry, mark->seq) != NG_OK) {

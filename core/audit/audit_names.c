@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* audit_names.c - one line for each value of a month, and a table of those in memory. */
+/* audit_names.c - one line for each value of a month, and tables of those in memory: when the
+ * newer one is full, it becomes the older one, and the older one goes. */
 #include "audit_names.h"
 
 #include <dirent.h>
@@ -27,7 +28,8 @@
 
 #define NAMES_SUFFIX ".jsonl"
 #define NAMES_DEPTH 2
-#define NAMES_LINE_MAX ((size_t)16 * 1024) /* memory of one that is read */
+#define NAMES_LINE_MAX ((size_t)8 * 1024)         /* bytes of a line */
+#define NAMES_LINE_MEMORY_MAX ((size_t)16 * 1024) /* of one that is read */
 
 struct name {
     struct hash_link link;
@@ -38,8 +40,8 @@ struct name {
 
 struct audit_names {
     int dir;
-    char month[AUDIT_MONTH_LEN + 1]; /* of the table; "": none is loaded */
-    struct hash_table table;
+    char month[AUDIT_MONTH_LEN + 1]; /* of the tables; "": none is loaded */
+    struct hash_table newer, older;
     struct buf lines; /* not in the file of the month yet */
 };
 
@@ -71,27 +73,66 @@ static bool name_is(const struct hash_link *link, const void *key)
     return str_equal(str_make(name->value, name->len), *(const struct ng_str *)key);
 }
 
-static void names_forget(struct audit_names *names)
+static void table_clear(struct hash_table *table)
 {
-    struct hash_link *link = hash_table_first(&names->table);
+    struct hash_link *link = hash_table_first(table);
     while (link != NULL) {
-        struct hash_link *next = hash_table_next(&names->table, link);
+        struct hash_link *next = hash_table_next(table, link);
         free(HASH_ITEM(link, struct name, link));
         link = next;
     }
-    hash_table_done(&names->table);
-    names->table = (struct hash_table){0};
+    hash_table_done(table);
+    *table = (struct hash_table){0};
+}
+
+static void names_forget(struct audit_names *names)
+{
+    table_clear(&names->newer);
+    table_clear(&names->older);
+}
+
+/* Takes the name. */
+static int names_put(struct audit_names *names, struct name *name, uint64_t hash)
+{
+    if (names->newer.count >= AUDIT_NAMES_MAX / 2) {
+        table_clear(&names->older);
+        names->older = names->newer;
+        names->newer = (struct hash_table){0};
+    }
+    int rc = hash_table_add(&names->newer, &name->link, hash);
+    if (rc != NG_OK) {
+        free(name);
+    }
+    return rc;
+}
+
+/* *ret: the name of the value, which is one of the newer ones then; NULL: none is known. */
+static int names_find(struct audit_names *names, struct ng_str value, const struct name **ret)
+{
+    uint64_t hash = str_hash(value);
+    struct hash_link *link = hash_table_find(&names->newer, hash, name_is, &value);
+    *ret = link != NULL ? HASH_ITEM(link, struct name, link) : NULL;
+    if (link != NULL) {
+        return NG_OK;
+    }
+    link = hash_table_find(&names->older, hash, name_is, &value);
+    if (link == NULL) {
+        return NG_OK;
+    }
+    struct name *name = HASH_ITEM(link, struct name, link);
+    hash_table_remove(&names->older, link);
+    int rc = names_put(names, name, hash);
+    *ret = rc == NG_OK ? name : NULL;
+    return rc;
 }
 
 static int names_add(struct audit_names *names, struct ng_str value,
                      const char text[AUDIT_NAME_SIZE])
 {
-    uint64_t hash = str_hash(value);
-    if (names->table.count >= AUDIT_NAMES_MAX) {
-        names_forget(names);
-    }
-    if (hash_table_find(&names->table, hash, name_is, &value) != NULL) {
-        return NG_OK;
+    const struct name *known = NULL;
+    int rc = names_find(names, value, &known);
+    if (rc != NG_OK || known != NULL) {
+        return rc;
     }
     struct name *name = alloc_zeroed(1, sizeof(*name) + value.len);
     if (name == NULL) {
@@ -100,11 +141,7 @@ static int names_add(struct audit_names *names, struct ng_str value,
     memcpy(name->text, text, AUDIT_NAME_SIZE);
     memcpy(name->value, value.data, value.len);
     name->len = value.len;
-    int rc = hash_table_add(&names->table, &name->link, hash);
-    if (rc != NG_OK) {
-        free(name);
-    }
-    return rc;
+    return names_put(names, name, str_hash(value));
 }
 
 /* ---- files ---- */
@@ -132,31 +169,90 @@ static int line_read(struct arena *arena, struct ng_str line, struct ng_str *ret
     return rc == NG_OK && !str_is(name->text, ret_text) ? NG_EINVAL : rc;
 }
 
-int audit_names_each(struct ng_str text, audit_names_fn *fn, void *user, uint64_t *ret_count,
-                     uint64_t *ret_bad)
+struct names_reader {
+    audit_names_fn *fn;
+    void *user;
+    struct audit_names_told *told;
+    struct buf rest; /* of a line that goes on in the next piece */
+    bool skips;      /* a line that has begun before */
+};
+
+static int reader_take(struct names_reader *reader, struct ng_str line)
 {
     struct arena arena;
-    int rc = NG_OK;
-    size_t at = 0;
-    *ret_bad = 0;
-    *ret_count = 0;
-    while (rc == NG_OK && at < text.len) {
-        char name[AUDIT_NAME_SIZE];
-        struct ng_str value;
-        size_t end = size_min(str_find(text, ng_str_of("\n"), at), text.len);
-        struct ng_str line = str_make(text.data + at, end - at);
-        arena_init(&arena, NAMES_LINE_MAX);
+    struct ng_str value;
+    char name[AUDIT_NAME_SIZE];
+    struct audit_names_told *told = reader->told;
+    int rc = NG_EINVAL;
+    arena_init(&arena, NAMES_LINE_MEMORY_MAX);
+    if (line.len <= NAMES_LINE_MAX) {
         rc = line_read(&arena, line, &value, name);
-        ++*ret_count;
-        if (rc == NG_EINVAL) {
-            *ret_bad = *ret_bad == 0 ? *ret_count : *ret_bad;
-            rc = NG_OK;
-        } else if (rc == NG_OK && fn != NULL) {
-            rc = fn(user, line, str_make(name, AUDIT_NAME_SIZE - 1), value);
-        }
-        arena_done(&arena);
-        at = end + 1;
     }
+    told->count++;
+    if (rc == NG_EINVAL) {
+        told->bad = told->bad == 0 ? told->count : told->bad;
+        rc = NG_OK;
+    } else if (rc == NG_OK && reader->fn != NULL) {
+        rc = reader->fn(reader->user, line, str_make(name, AUDIT_NAME_SIZE - 1), value);
+    }
+    arena_done(&arena);
+    return rc;
+}
+
+/* The line ends with this part of it. */
+static int reader_end(struct names_reader *reader, struct ng_str part)
+{
+    struct ng_str line = part;
+    if (reader->told->cut > 0) {
+        (void)buf_add_str(&reader->rest, part);
+        line = buf_str(&reader->rest);
+    }
+    if (reader->rest.rc == NG_EINTERNAL) {
+        return NG_EINTERNAL;
+    }
+    if (reader->rest.rc != NG_OK) {
+        line = ng_str_of(""); /* it is too long, so it is none */
+    }
+    int rc = reader->skips ? NG_OK : reader_take(reader, line);
+    reader->skips = false;
+    reader->told->cut = 0;
+    buf_clear(&reader->rest);
+    return rc;
+}
+
+static int reader_piece(void *user, struct ng_str piece)
+{
+    struct names_reader *reader = user;
+    int rc = NG_OK;
+    while (rc == NG_OK && piece.len > 0) {
+        const char *end = memchr(piece.data, '\n', piece.len);
+        size_t len = end != NULL ? (size_t)(end - piece.data) : piece.len;
+        if (end != NULL) {
+            rc = reader_end(reader, str_make(piece.data, len));
+            len++;
+        } else {
+            (void)buf_add_str(&reader->rest, piece);
+            reader->told->cut += len;
+        }
+        piece = str_make(piece.data + len, piece.len - len);
+    }
+    return rc;
+}
+
+int audit_names_read(int dir, const char *month, uint64_t from, audit_names_fn *fn, void *user,
+                     struct audit_names_told *ret)
+{
+    char file[AUDIT_NAMES_FILE_SIZE];
+    struct names_reader reader = {.fn = fn, .user = user, .told = ret, .skips = from > 0};
+    *ret = (struct audit_names_told){.count = 0};
+    buf_init(&reader.rest, NAMES_LINE_MAX);
+    int rc = audit_disk_each(dir, audit_names_file(month, file), from, reader_piece, &reader);
+    uint64_t cut = ret->cut;
+    if (rc == NG_OK && cut > 0) {
+        rc = reader_end(&reader, ng_str_of(""));
+    }
+    ret->cut = cut;
+    buf_done(&reader.rest);
     return rc;
 }
 
@@ -166,19 +262,15 @@ static int names_take(void *user, struct ng_str line, struct ng_str name, struct
     return names_add(user, value, name.data);
 }
 
-/* Cuts off a last line that a kill has cut. */
-static int names_cut(const struct audit_names *names, const char *file, struct ng_str text)
+/* Cuts off the bytes of a last line that a kill has cut. */
+static int names_cut(const struct audit_names *names, const char *file, uint64_t bytes)
 {
-    size_t whole = text.len;
-    while (whole > 0 && text.data[whole - 1] != '\n') {
-        whole--;
-    }
-    if (whole == text.len) {
-        return NG_OK;
-    }
+    struct stat info;
     int fd = openat(names->dir, file, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    int rc =
-        fd >= 0 && ftruncate(fd, (off_t)whole) == 0 && fsync(fd) == 0 ? NG_OK : NG_EUNAVAILABLE;
+    int rc = fd >= 0 && fstat(fd, &info) == 0 &&
+                     ftruncate(fd, info.st_size - (off_t)bytes) == 0 && fsync(fd) == 0
+                 ? NG_OK
+                 : NG_EUNAVAILABLE;
     int number = errno;
     if (fd >= 0) {
         (void)close(fd);
@@ -187,27 +279,26 @@ static int names_cut(const struct audit_names *names, const char *file, struct n
     return rc;
 }
 
-/* Loads the table of a month. A line that is wrong is not used: verification tells of it. */
+/* Loads the tables of a month, from the end of its file: no more is remembered. A line that is
+ * wrong is not used: verification tells of it. */
 static int names_load(struct audit_names *names, const char *month, struct buf *error)
 {
     char file[AUDIT_NAMES_FILE_SIZE];
-    struct buf text;
-    uint64_t count;
-    uint64_t bad;
+    struct stat info = {.st_size = 0};
+    struct audit_names_told told;
     names_forget(names);
     names->month[0] = '\0';
-    buf_init(&text, AUDIT_NAMES_FILE_MAX);
-    int rc = audit_disk_read(names->dir, audit_names_file(month, file), &text);
-    if (rc == NG_OK) {
-        rc = names_cut(names, file, buf_str(&text));
-        rc = rc == NG_OK ? audit_names_each(buf_str(&text), names_take, names, &count, &bad)
-                         : rc;
-    } else if (rc == NG_ENOTFOUND || rc == NG_ETOOLARGE) {
-        rc = NG_OK; /* its values get new salts */
+    (void)fstatat(names->dir, audit_names_file(month, file), &info, AT_SYMLINK_NOFOLLOW);
+    uint64_t size = (uint64_t)info.st_size;
+    uint64_t from = size - u64_min(size, AUDIT_NAMES_LOAD_MAX);
+    int rc = audit_names_read(names->dir, month, from, names_take, names, &told);
+    if (rc == NG_OK && told.cut > 0) {
+        rc = names_cut(names, file, told.cut);
+    } else if (rc == NG_ENOTFOUND) {
+        rc = NG_OK;
     }
-    buf_done(&text);
     if (rc != NG_OK) {
-        return audit_disk_fail(rc, audit_names_file(month, file), "read", error);
+        return audit_disk_fail(rc, file, "read", error);
     }
     memcpy(names->month, month, AUDIT_MONTH_LEN);
     names->month[AUDIT_MONTH_LEN] = '\0';
@@ -279,6 +370,7 @@ int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str va
 {
     char day[RFC3339_DAY_SIZE];
     char plain[AUDIT_NAMED_MAX];
+    const struct name *known = NULL;
     rfc3339_write_day(time_ms, day);
     if (strncmp(day, names->month, AUDIT_MONTH_LEN) != 0) {
         int rc = names->lines.len > 0 ? audit_names_sync(names, error) : NG_OK;
@@ -290,12 +382,15 @@ int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str va
         }
     }
     value = name_value(value, plain);
-    const struct hash_link *link =
-        hash_table_find(&names->table, str_hash(value), name_is, &value);
-    if (link == NULL) {
+    int rc = names_find(names, value, &known);
+    if (rc != NG_OK) {
+        (void)buf_add_c(error, "the audit log: out of memory");
+        return rc;
+    }
+    if (known == NULL) {
         return names_make(names, value, out, error);
     }
-    memcpy(out, HASH_ITEM(link, const struct name, link)->text, AUDIT_NAME_SIZE);
+    memcpy(out, known->text, AUDIT_NAME_SIZE);
     return NG_OK;
 }
 
@@ -391,28 +486,20 @@ static int names_check_file(void *user, const char *month)
 {
     struct names_check *check = user;
     char name[AUDIT_NAMES_FILE_SIZE];
-    struct buf text;
-    uint64_t count = 0;
-    uint64_t bad = 0;
-    buf_init(&text, AUDIT_NAMES_FILE_MAX);
+    struct audit_names_told told;
+    int rc = audit_names_read(check->dir, month, 0, NULL, NULL, &told);
     (void)audit_names_file(month, name);
-    int rc = audit_disk_read(check->dir, name, &text);
-    if (rc == NG_OK) {
-        rc = audit_names_each(buf_str(&text), NULL, NULL, &count, &bad);
-    }
-    bool is_cut = text.len > 0 && text.data[text.len - 1] != '\n';
-    buf_done(&text);
-    check->count += count;
+    check->count += told.count;
     if (rc != NG_OK) {
         return rc == NG_ENOTFOUND ? NG_OK : audit_disk_fail(rc, name, "read", check->problem);
     }
-    if (bad == 0 || (is_cut && bad == count)) { /* or it is being written */
-        return NG_OK;
+    if (told.bad == 0 || (told.cut > 0 && told.bad == told.count)) {
+        return NG_OK; /* the last line may be being written */
     }
     (void)buf_printf(check->problem,
                      "line %" PRIu64 " of the audit log's file %s is no name that follows from "
                      "its value and salt",
-                     bad, name);
+                     told.bad, name);
     return NG_EFAILED;
 }
 

@@ -18,10 +18,10 @@
 #define AUDIT_SALT_BYTES 16
 /* Bytes of a value; a longer one is cut. */
 #define AUDIT_NAMED_MAX ((size_t)1024)
-/* Values of a month that are remembered; then they get new salts. */
+/* Values of a month that are remembered: of more, those that are not used get new salts. */
 #define AUDIT_NAMES_MAX 65536
-/* Bytes of a file of a month that is read at a start; and of its lines that wait. */
-#define AUDIT_NAMES_FILE_MAX ((size_t)256 * 1024 * 1024)
+/* Bytes at the end of a month's file that a start reads; and of its lines that wait. */
+#define AUDIT_NAMES_LOAD_MAX ((uint64_t)16 * 1024 * 1024)
 #define AUDIT_NAMES_WAIT_MAX ((size_t)16 * 1024 * 1024)
 
 struct audit_names;
@@ -54,10 +54,17 @@ const char *audit_names_file(const char *month, char out[AUDIT_NAMES_FILE_SIZE])
 typedef int audit_names_fn(void *user, struct ng_str line, struct ng_str name,
                            struct ng_str value);
 
-/* Each line of a file that is a name of its value and salt. *ret_bad: the number of the first
- * line that is none; 0: all are. fn NULL: only a check. NG_OK, fn's result, NG_EINTERNAL. */
-int audit_names_each(struct ng_str text, audit_names_fn *fn, void *user, uint64_t *ret_count,
-                     uint64_t *ret_bad);
+struct audit_names_told {
+    uint64_t count; /* lines */
+    uint64_t bad;   /* the first of them that is no name of its value and salt; 0: all are */
+    uint64_t cut;   /* bytes behind the last line end: of a line that is being written */
+};
+
+/* Each line of a month's file that is a name of its value and salt, in pieces: a file may have
+ * any length. from: the first byte; above 0 it begins behind the next line end. fn NULL: only a
+ * check. NG_OK, fn's result; NG_ENOTFOUND; NG_EUNAVAILABLE with errno, NG_EINTERNAL. */
+int audit_names_read(int dir, const char *month, uint64_t from, audit_names_fn *fn, void *user,
+                     struct audit_names_told *ret);
 /* fn for the file of each month. NG_OK, fn's result, NG_EUNAVAILABLE with the sentence. */
 int audit_names_months(int dir, int (*fn)(void *user, const char *month), void *user,
                        struct buf *error);

@@ -9,6 +9,7 @@
 
 #include "audit_disk.h"
 #include "core/base/arena.h"
+#include "core/base/files/fd_io.h"
 #include "core/base/hash_table.h"
 #include "core/base/str.h"
 
@@ -75,20 +76,11 @@ static int values_add(void *user, struct ng_str line, struct ng_str name, struct
 static int values_load(struct audit_values *values, const char *month, struct buf *error)
 {
     char file[AUDIT_NAMES_FILE_SIZE];
-    struct buf text;
-    uint64_t count;
-    uint64_t bad;
+    struct audit_names_told told;
     values_forget(values);
-    buf_init(&text, AUDIT_NAMES_FILE_MAX);
-    int rc = audit_disk_read(values->dir, audit_names_file(month, file), &text);
-    if (rc == NG_OK) {
-        rc = audit_names_each(buf_str(&text), values_add, values, &count, &bad);
-    } else if (rc == NG_ENOTFOUND) {
-        rc = NG_OK;
-    }
-    buf_done(&text);
-    if (rc != NG_OK) {
-        return audit_disk_fail(rc, file, "read", error);
+    int rc = audit_names_read(values->dir, month, 0, values_add, values, &told);
+    if (rc != NG_OK && rc != NG_ENOTFOUND) {
+        return audit_disk_fail(rc, audit_names_file(month, file), "read", error);
     }
     memcpy(values->month, month, AUDIT_MONTH_LEN);
     return NG_OK;
@@ -137,59 +129,91 @@ int audit_values_get(struct audit_values *values, struct ng_str time, struct ng_
 
 /* ---- redaction ---- */
 
+/* Lines that are written at once. */
+#define REDACT_PIECE ((size_t)64 * 1024)
+#define REDACT_BYTES_MAX (2 * REDACT_PIECE)
+
 struct redaction {
     int dir;
     struct ng_str value; /* or a name */
-    uint64_t count;
-    struct buf kept; /* the lines of a month that stay */
+    uint64_t count;      /* lines that go */
+    int fd;              /* of the file that takes the place of a month's */
+    struct buf kept;     /* lines that it gets next */
     struct buf *error;
 };
 
-static int redact_line(void *user, struct ng_str line, struct ng_str name, struct ng_str value)
+static bool redact_wants(const struct redaction *redaction, struct ng_str name,
+                         struct ng_str value)
+{
+    return str_equal(name, redaction->value) || str_equal(value, redaction->value);
+}
+
+static int redact_count(void *user, struct ng_str line, struct ng_str name, struct ng_str value)
 {
     struct redaction *redaction = user;
-    if (str_equal(name, redaction->value) || str_equal(value, redaction->value)) {
-        redaction->count++;
+    (void)line;
+    redaction->count += redact_wants(redaction, name, value);
+    return NG_OK;
+}
+
+static int redact_write(struct redaction *redaction)
+{
+    int rc = fd_put(redaction->fd, buf_str(&redaction->kept));
+    buf_clear(&redaction->kept);
+    return rc == NG_OK ? NG_OK : NG_EUNAVAILABLE;
+}
+
+static int redact_keep(void *user, struct ng_str line, struct ng_str name, struct ng_str value)
+{
+    struct redaction *redaction = user;
+    if (redact_wants(redaction, name, value)) {
         return NG_OK;
     }
     (void)buf_add_str(&redaction->kept, line);
-    return buf_add_char(&redaction->kept, '\n');
+    int rc = buf_add_char(&redaction->kept, '\n');
+    return rc == NG_OK && redaction->kept.len >= REDACT_PIECE ? redact_write(redaction) : rc;
+}
+
+/* The month's file anew, with the lines that stay. */
+static int redact_file(struct redaction *redaction, const char *month, const char *file)
+{
+    struct audit_names_told told;
+    redaction->fd = audit_disk_new(redaction->dir, S_IRUSR | S_IWUSR);
+    buf_clear(&redaction->kept);
+    int rc = redaction->fd < 0
+                 ? NG_EUNAVAILABLE
+                 : audit_names_read(redaction->dir, month, 0, redact_keep, redaction, &told);
+    if (rc == NG_OK) {
+        rc = redact_write(redaction);
+    }
+    return audit_disk_new_done(redaction->dir, redaction->fd, file, rc);
 }
 
 static int redact_month(void *user, const char *month)
 {
     struct redaction *redaction = user;
     char file[AUDIT_NAMES_FILE_SIZE];
-    struct buf text;
-    uint64_t count;
-    uint64_t bad;
+    struct audit_names_told told;
     uint64_t before = redaction->count;
-    buf_init(&text, AUDIT_NAMES_FILE_MAX);
-    buf_clear(&redaction->kept);
-    int rc = audit_disk_read(redaction->dir, audit_names_file(month, file), &text);
-    if (rc == NG_OK) {
-        rc = audit_names_each(buf_str(&text), redact_line, redaction, &count, &bad);
-    }
-    if (rc == NG_OK && bad > 0) {
+    (void)audit_names_file(month, file);
+    int rc = audit_names_read(redaction->dir, month, 0, redact_count, redaction, &told);
+    if (rc == NG_OK && told.bad > 0) {
         (void)buf_printf(redaction->error,
                          "line %llu of the audit log's file %s is damaged, so nothing was "
                          "removed from it; `notegate audit verify` tells more",
-                         (unsigned long long)bad, file);
-        rc = NG_EFAILED;
-    } else if (rc == NG_OK && redaction->count > before) {
-        rc = audit_disk_replace(redaction->dir, file, buf_str(&redaction->kept),
-                                S_IRUSR | S_IWUSR);
+                         (unsigned long long)told.bad, file);
+        return NG_EFAILED;
     }
-    buf_done(&text);
-    return rc == NG_OK || redaction->error->len > 0
-               ? rc
-               : audit_disk_fail(rc, file, "changed", redaction->error);
+    if (rc == NG_OK && redaction->count > before) {
+        rc = redact_file(redaction, month, file);
+    }
+    return rc == NG_OK ? rc : audit_disk_fail(rc, file, "changed", redaction->error);
 }
 
 int audit_values_redact(int dir, struct ng_str value, uint64_t *ret_count, struct buf *error)
 {
     struct redaction redaction = {.dir = dir, .value = value, .error = error};
-    buf_init(&redaction.kept, AUDIT_NAMES_FILE_MAX);
+    buf_init(&redaction.kept, REDACT_BYTES_MAX);
     int rc = audit_names_months(dir, redact_month, &redaction, error);
     buf_done(&redaction.kept);
     *ret_count = redaction.count;

@@ -135,7 +135,8 @@ enum call_flag {
     CALL_TIMED = 8,            /* timers.h ends it at its deadline, and cancels it then */
     CALL_WAITS = 16,           /* a commit or deferral was begun: NG_PENDING has an end */
     CALL_DEFERRAL_FAILED = 32, /* a deferral has ended with a failure */
-    CALL_HAS_REST = 64         /* rest_text is complete */
+    CALL_HAS_REST = 64,        /* rest_text is complete */
+    CALL_PREVIEWS = 128        /* it only tells what it would change */
 };
 
 /* Set by the transport before dispatch(); only dispatch() sets CALL_SPACE_ARGUED, and the
@@ -262,6 +263,7 @@ struct call {
     int64_t told_ns;                      /* when its delay was last logged; 0: never */
     struct call_change *changes; /* the last first; without an audit log CALL_CHANGES_MAX */
     size_t change_count;         /* all of them */
+    struct ng_str changes_run;   /* of the changes, if it is not that of the caller */
     size_t bytes;                /* of files and the like that it keeps */
     size_t bytes_counted;        /* of them, in limits.buffered */
 

@@ -60,9 +60,13 @@ static struct ng_str asked_target(const struct call *call)
     return call->target;
 }
 
-/* Which of a tool's operations it is, where the tool says that one argument decides it. */
+/* Which of a tool's operations it is, where the tool says that one argument decides it; or that
+ * it is a preview. */
 static struct ng_str operation(const struct call *call)
 {
+    if (call_has(call, CALL_PREVIEWS)) {
+        return ng_str_of("preview");
+    }
     const char *name = call->tool->desc.read_argument;
     const struct ng_value *value;
     if (name == NULL || call->pub.args == NULL) {
@@ -128,7 +132,7 @@ static unsigned count_refusal(const struct call *call, const char *outcome)
  * reads. */
 static bool is_told(const struct call *call, bool with_reads)
 {
-    bool reads = call->read_only && call->change_count == 0;
+    bool reads = (call->read_only || call_has(call, CALL_PREVIEWS)) && call->change_count == 0;
     if (call->tool == NULL && !reads) {
         return false; /* the gateway's own work */
     }

@@ -99,6 +99,9 @@ void audit_put_call(const struct call *call, const struct audit_outcome *end)
     };
     struct audit_doc *docs = changed_docs(call, &entry.doc_count);
     entry.docs = docs;
+    if (entry.doc_count > 0 && call->changes_run.len > 0) {
+        entry.run = call->changes_run;
+    }
     audit_writer_put(call->gateway->audit.writer, &entry);
     free(docs);
 }

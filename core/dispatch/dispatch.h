@@ -67,6 +67,8 @@ void dispatch_over(struct call *call);
 /* A call of the same caller and origin that has not begun: for work of its own memory, or in
  * the background. NULL: out of memory. */
 struct call *dispatch_child(struct call *call);
+/* The changes that the child has made are in the audit entry of the call. */
+void dispatch_take_changes(struct call *call, const struct call *child);
 
 /* Runs `step` on a worker after the present run: continue_on_worker() of plugins. */
 int dispatch_continue(struct ng_call *pub, ng_step_fn *step, void *user);

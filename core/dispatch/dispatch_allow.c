@@ -257,6 +257,21 @@ static int dispatch_check_audit(struct call *call)
     return NG_EUNAVAILABLE;
 }
 
+/* is, needs: the caller's role or mode. */
+static int dispatch_lacks(struct call *call, const struct tool *tool, int rc, const char *is,
+                          const char *needs)
+{
+    if (tool->desc.read_argument != NULL) {
+        return call_fail(call, rc,
+                         "this call of `%s` changes something and the caller's %s; it needs "
+                         "the %s",
+                         tool->desc.name, is, needs);
+    }
+    /* Also a call that would change nothing, as a preview. */
+    return call_fail(call, rc, "`%s` needs the %s, and the caller's %s", tool->desc.name, needs,
+                     is);
+}
+
 int dispatch_authorize(struct call *call, const struct tool *tool)
 {
     if (!key_allows_tool(call->key, tool->desc.name)) {
@@ -280,17 +295,10 @@ int dispatch_authorize(struct call *call, const struct tool *tool)
     }
     int rc = NG_OK;
     if (call->caller.role == NG_ROLE_READER) {
-        rc =
-            call_fail(call, NG_EFORBIDDEN,
-                      "this call of `%s` changes something and the caller's role is reader; it "
-                      "needs the role writer",
-                      tool->desc.name);
+        rc = dispatch_lacks(call, tool, NG_EFORBIDDEN, "role is reader", "role writer");
     } else if (call->caller.mode == NG_MODE_ASK) {
-        rc =
-            call_fail(call, NG_EMODE,
-                      "this call of `%s` changes something and the caller's mode is ask, which "
-                      "only reads; it needs the mode edit or agent",
-                      tool->desc.name);
+        rc = dispatch_lacks(call, tool, NG_EMODE, "mode is ask, which only reads",
+                            "mode edit or agent");
     } else if (tool->desc.effect == NG_EFFECT_RUNS && !call->caller.run) {
         return dispatch_no_run(call, tool);
     } else if (dispatch_lacks_restore(call, tool)) {

@@ -42,6 +42,27 @@ struct call *dispatch_child(struct call *call)
     return child;
 }
 
+void dispatch_take_changes(struct call *call, const struct call *child)
+{
+    struct arena *arena = &call->arena;
+    bool failed = arena->failed;
+    bool oom = arena->oom;
+    for (const struct call_change *at = child->changes; at != NULL; at = at->next) {
+        const struct ng_key key = {at->collection, at->space, at->id};
+        struct call_change *note = call_note_change(call, &key, at->revision, at->action);
+        if (note != NULL) {
+            note->seq = at->seq;
+            note->is_stored = at->is_stored;
+        }
+    }
+    if (child->changes != NULL && call->changes_run.len == 0 &&
+        !str_equal(child->caller.run_id, call->caller.run_id)) {
+        call->changes_run = arena_copy(arena, child->caller.run_id);
+    }
+    arena->failed = failed; /* an entry that lacks it is no reason to fail the call */
+    arena->oom = oom;
+}
+
 static void later_run(struct task *task)
 {
     struct call *call = (struct call *)(void *)((char *)task - offsetof(struct call, task));

@@ -72,6 +72,11 @@ int files_edit_wait(struct files *files, struct call *call, const struct ng_file
 int files_transfer_wait(struct files *files, struct call *call,
                         const struct ng_file_transfer *transfer, struct files_waited *inout);
 
+/* Removes the empty folders around the path, up to `top` with it: not a root. Stops at one that
+ * cannot be removed. */
+void files_drop_folders(struct files *files, struct call *call, struct ng_str path,
+                        struct ng_str top);
+
 /* Contents of files in memory, for metrics. */
 struct files_kept_stats {
     size_t bytes, count, limit;

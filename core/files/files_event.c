@@ -11,17 +11,23 @@ static bool within_space(const struct file_record *record)
     return str_equal(record->space, record->to_space);
 }
 
-/* Marks for what an undo of single files cannot take back: a move to or from another space,
- * whose path the event must not reveal, and the parts of a move of a folder. */
+/* Members for an undo: `across` of a move to or from another space, whose path the event must
+ * not reveal: an id that the events of both spaces have; of a folder, and what changes with it,
+ * only `true`, as it is not taken back; `folder` of a folder that moves and of the
+ * files in it: where the folder is then. */
 static void add_marks(struct buf *data, const struct file_record *record)
 {
     const struct file_record *whole = record->move != NULL ? record->move : record;
-    bool folder = files_record_moves(whole) && whole->before[0] == '\0';
-    if (files_record_moves(record) && !within_space(record)) {
-        (void)buf_add_c(data, data->len > 1 ? ",\"across\":true" : "\"across\":true");
-    }
-    if (folder) {
-        (void)buf_add_c(data, data->len > 1 ? ",\"folder\":true" : "\"folder\":true");
+    const char *comma = data->len > 1 ? "," : "";
+    bool across = files_record_moves(whole) && !within_space(whole);
+    if (across && whole->before[0] == '\0') {
+        (void)buf_printf(data, "%s\"across\":true", comma);
+    } else if (across && files_record_moves(record)) {
+        (void)buf_printf(data, "%s\"across\":", comma);
+        (void)buf_add_json(data, record->op);
+    } else if (files_record_moves(record) && whole->before[0] == '\0') {
+        (void)buf_printf(data, "%s\"folder\":", comma);
+        (void)buf_add_json(data, whole->to);
     }
 }
 

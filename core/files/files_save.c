@@ -498,6 +498,44 @@ int files_remove_folder(struct file_op *op, enum file_saved *ret)
     return NG_OK;
 }
 
+/* Does a root lie here? */
+static bool is_root(const struct file_place *place)
+{
+    for (size_t i = 0; i < place->roots->count; i++) {
+        if (str_equal(ng_str_of(place->roots->items[i].real), place->real)) {
+            return true;
+        }
+    }
+    return str_is(place->name, ".");
+}
+
+static bool drop_folder(struct files *files, struct call *call, struct ng_str path)
+{
+    struct file_place place;
+    int rc = files_resolve(files, call, path, &place);
+    bool dropped = rc == NG_OK && files_place_type(&place) == NG_FILE_DIRECTORY &&
+                   str_equal(place.real, path) && !is_root(&place) &&
+                   unlinkat(place.dir, place.name.data, AT_REMOVEDIR) == 0;
+    /* One that is there already, as an earlier attempt has removed it, holds up nothing. */
+    bool gone = rc == NG_OK && !place.exists;
+    files_place_done(&place);
+    if (rc != NG_OK) {
+        call_reset_result(call);
+    }
+    return dropped || gone;
+}
+
+void files_drop_folders(struct files *files, struct call *call, struct ng_str path,
+                        struct ng_str top)
+{
+    bool dropped = true;
+    while (dropped && files_is_below(path, top)) {
+        while (path.data[--path.len] != '/') {
+        }
+        dropped = drop_folder(files, call, path);
+    }
+}
+
 int files_make_folder(struct file_op *op, enum file_saved *ret)
 {
     struct file_place *place = &op->place;

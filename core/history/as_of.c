@@ -7,6 +7,7 @@
  * point.
  */
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "core/call/call.h"
 #include "core/call/gateway.h"
 #include "core/json/json.h"
@@ -240,8 +241,8 @@ static int find_number(const struct as_of *find, uint64_t newest, const char *na
     uint64_t number = find->point->number;
     if (number == 0 || number > newest) {
         return call_fail(find->call, NG_ENOTFOUND,
-                         "`%s` is revision %llu, but the newest one is %llu", name,
-                         (unsigned long long)number, (unsigned long long)newest);
+                         "there is no revision %llu (`%s`): the newest one is %llu",
+                         (unsigned long long)number, name, (unsigned long long)newest);
     }
     ret->revision = number;
     int rc = kept_between(find, number, number, KEPT_NEWEST, &row);
@@ -255,6 +256,16 @@ static int find_number(const struct as_of *find, uint64_t newest, const char *na
         ret->after = row.revision;
     }
     return rc;
+}
+
+/* For calls and for commands, which name the space in front of the collection. */
+static int no_document(struct call *call, const struct ng_key *key)
+{
+    const char *others = "; SPACE/COLLECTION/ID, or `space`, names one of another space";
+    return call_fail(
+        call, NG_ENOTFOUND, "there is no document \"%.*s\" in %.*s of the space %.*s%s",
+        (int)key->id.len, key->id.data, (int)key->collection.len, key->collection.data,
+        (int)key->space.len, key->space.data, text_if(!call->caller.space_named, others));
 }
 
 int as_of_find(struct call *call, const struct ng_key *key, const char *name,
@@ -273,9 +284,7 @@ int as_of_find(struct call *call, const struct ng_key *key, const char *name,
         return rc;
     }
     if (newest->revision == 0) {
-        return call_fail(call, NG_ENOTFOUND, "there is no document \"%.*s\" in %.*s",
-                         (int)key->id.len, key->id.data, (int)key->collection.len,
-                         key->collection.data);
+        return no_document(call, key);
     }
     if (point->kind == POINT_REVISION) {
         return find_number(&find, newest->revision, name, ret);

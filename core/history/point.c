@@ -33,6 +33,19 @@ static bool point_time(struct ng_str text, int64_t *ret_ms)
     return true;
 }
 
+/* "30m", as people write it; the configuration has no m, which could be months. */
+static bool point_minutes(struct ng_str text, int64_t *ret_ms)
+{
+    const uint64_t minute_ms = UINT64_C(60) * 1000;
+    uint64_t minutes = 0;
+    if (!str_ends(text, "m") || !point_number(str_make(text.data, text.len - 1), &minutes) ||
+        minutes > (uint64_t)POINT_AGE_MAX_MS / minute_ms) {
+        return false;
+    }
+    *ret_ms = (int64_t)(minutes * minute_ms);
+    return true;
+}
+
 bool point_parse(struct ng_str text, int64_t now_ms, struct point *ret)
 {
     int64_t age_ms = 0;
@@ -50,7 +63,8 @@ bool point_parse(struct ng_str text, int64_t now_ms, struct point *ret)
     if (str_is(text, "now") || point_time(text, &ret->time_ms)) {
         return true;
     }
-    if (config_parse_duration(text, &age_ms) != NG_OK || age_ms > POINT_AGE_MAX_MS) {
+    if (!point_minutes(text, &age_ms) &&
+        (config_parse_duration(text, &age_ms) != NG_OK || age_ms > POINT_AGE_MAX_MS)) {
         return false;
     }
     ret->time_ms = now_ms - age_ms;

@@ -6,7 +6,7 @@
  *   #1234                   just after the change with that sequence number
  *   2026-01-28T14:30:00Z    a time of RFC 3339; without an offset one of the gateway's zone
  *   2026-01-28              the beginning of that day in the gateway's zone
- *   2h, 7d                  so long ago
+ *   30m, 2h, 7d             so long ago; also 90s
  *   now
  */
 #ifndef NOTEGATE_CORE_POINT_H
@@ -23,7 +23,7 @@ struct store;
 /* For messages: the forms of a point where there is no document. */
 #define POINT_FORMS                                                                            \
     "#SEQ (the number of a change), a time such as 2026-01-28T14:30:00Z, a day such as "       \
-    "2026-01-28, an age such as 2h or 7d, or now"
+    "2026-01-28, an age such as 30m, 2h or 7d, or now"
 
 enum point_kind { POINT_REVISION, POINT_SEQ, POINT_TIME };
 

@@ -127,6 +127,7 @@ int undo_restore_file(struct call *call, const struct ng_restore *what)
     if (rc != NG_OK) {
         rc = undo_fail_as(call, own, rc);
     }
+    dispatch_take_changes(call, own);
     call_unref(own);
     if (rc != NG_OK) {
         return rc;

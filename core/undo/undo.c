@@ -3,6 +3,8 @@
  * in batches, and plans those again that have moved. */
 #include "undo.h"
 
+#include <time.h>
+
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/base/text/random.h"
@@ -22,6 +24,7 @@ struct batch {
     size_t count;
     size_t bytes;
     struct undo_doc *again, **last_again; /* to be planned once more */
+    bool is_busy; /* one of them because the store had no place for it */
 };
 
 /* "undo-", and random digits and letters. */
@@ -62,8 +65,14 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     if (plan->undo->parent_run.len > 0) {
         json_member_string(&writer, "parent_run", plan->undo->parent_run);
     }
-    if (doc->is_file) {
+    bool across = plan->file != NULL && plan->file->back.len > 0 &&
+                  !str_equal(doc->moved_space, doc->key.space);
+    if (doc->is_file && !across) { /* its event in the other space must not reveal the path */
         json_member_string(&writer, "path", doc->key.id);
+    }
+    struct ng_str folder = undo_file_folder(plan);
+    if (folder.len > 0) {
+        json_member_string(&writer, "folder", folder);
     }
     json_end(&writer);
     if (own.len > 2 && json.len > 0) { /* {"a":1} and {"undo":...}: one object */
@@ -169,30 +178,16 @@ static void batch_close(struct batch *batch)
     batch->bytes = 0;
 }
 
-/* The audit entry of the undo's call names what was changed. */
-static void note_changes(struct undo_plan *plan)
-{
-    for (const struct call_change *at = plan->call->changes; at != NULL; at = at->next) {
-        const struct ng_key key = {at->collection, at->space, at->id};
-        struct call_change *note =
-            call_note_change(plan->undo->call, &key, at->revision, at->action);
-        if (note != NULL) {
-            note->seq = at->seq;
-            note->is_stored = at->is_stored;
-        }
-    }
-}
-
 /* Is the failure one of the document, and not of the gateway? */
 static bool is_refusal(int rc)
 {
     return rc == NG_EINVAL || rc == NG_ETOOLARGE || rc == NG_ECONFLICT || rc == NG_EFORBIDDEN ||
-           rc == NG_EFAILED || rc == NG_ENOTFOUND || rc == NG_EBUSY || rc <= NG_EPLUGIN;
+           rc == NG_EFAILED || rc == NG_ENOTFOUND || rc <= NG_EPLUGIN;
 }
 
 static const char *refusal_name(int rc)
 {
-    if (rc == NG_EBUSY || rc == NG_ECONFLICT) {
+    if (rc == NG_ECONFLICT) {
         return "busy";
     }
     return rc == NG_ETOOLARGE ? "too_large" : "invalid_merge";
@@ -201,6 +196,11 @@ static const char *refusal_name(int rc)
 /* The plan after its commit. One that has moved is planned again. */
 static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
 {
+    if (rc == NG_EBUSY) { /* the queue of the store is full */
+        plan->moved = true;
+        batch->is_busy = true;
+        rc = NG_OK;
+    }
     if (rc != NG_OK && !is_refusal(rc)) {
         return undo_plan_fail(plan, rc);
     }
@@ -215,7 +215,7 @@ static int batch_take(struct batch *batch, struct undo_plan *plan, int rc)
     } else if (plan->moved) {
         undo_plan_refuse(plan, "busy");
     }
-    note_changes(plan);
+    dispatch_take_changes(plan->undo->call, plan->call);
     return report(plan);
 }
 
@@ -349,6 +349,10 @@ static int run_all(struct undo *undo)
         batch_init(batch, undo);
         rc = run_pass(batch, docs);
         docs = batch->again;
+        if (rc == NG_OK && batch->is_busy) {
+            const struct timespec pause = {0, UNDO_BUSY_PAUSE_MS * 1000000L};
+            (void)nanosleep(&pause, NULL);
+        }
     } while (rc == NG_OK && docs != NULL);
     return rc;
 }
@@ -422,6 +426,9 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     }
     undo->call = call;
     undo->work = work;
+    if (work->dry_run) {
+        call_set(call, CALL_PREVIEWS);
+    }
     int rc = settle(call);
     if (rc == NG_OK) {
         rc = take_work(undo);
@@ -433,6 +440,7 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
         rc = run_all(undo);
     }
     if (rc == NG_OK && !work->dry_run) {
+        undo_file_drop_folders(undo);
         rc = undo_record_end(undo);
     }
     if (rc != NG_OK) {

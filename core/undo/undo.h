@@ -28,6 +28,8 @@
 #define UNDO_SETTLE_MS 30000
 /* Plans of a document that moves, before it is `busy`. */
 #define UNDO_TRIES_MAX 10
+/* The pause before those again for which the store had no place. */
+#define UNDO_BUSY_PAUSE_MS 100
 /* Commits under way at once. */
 #define UNDO_BATCH STORE_EACH_MAX
 /* Bytes of the contents of one document, which are in memory together. */
@@ -70,21 +72,46 @@ struct undo_doc {
     const struct ng_collection *collection; /* NULL: a file */
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
+    uint64_t first_seq; /* of the oldest selected change */
     unsigned tries;
-    bool is_foreign;   /* a change of another agent is among them */
-    bool is_file;      /* the revisions are versions of a file */
-    uint64_t moved_at; /* of a file: the newest selected one that came with a move; 0: none */
+    bool is_foreign;     /* a change of another agent is among them */
+    bool is_file;        /* the revisions are versions of a file */
+    bool is_folder;      /* a folder that was moved, which its files are moved back from */
+    const char *refused; /* the reason why it is not taken back; NULL: none */
+    /* Of a file: its newest selected move. */
+    uint64_t moved_seq;       /* of the change; 0: none */
+    uint64_t moved_at;        /* the version that it came with; 0: none, no content was known */
     struct ng_str moved_from; /* the path that it came from */
-    bool is_whole;            /* a part of a move that is not taken back in parts */
+    struct ng_str moved_space;
+    uint64_t moved_version; /* its version there; 0: the version at the new place tells it */
+    struct ng_str across;   /* id of a move from another space; else {NULL, 0} */
+    struct ng_str folder;   /* it moved with this folder, now; {NULL, 0}: by itself */
 };
 
 struct undo_moved;
+struct undo_file_change;
+
+/* A file that a folder took along in its move, at its new place. */
+struct undo_carried {
+    struct undo_carried *next;
+    struct ng_str path, folder;
+};
+
+/* The event of a move between spaces: in the space that the file left, or in the other one. */
+struct undo_across {
+    struct undo_across *next;
+    struct ng_str id;
+    struct ng_key key; /* of the versions of the file there */
+    struct ng_str collection;
+    uint64_t version;
+    bool is_source, is_foreign;
+};
 
 struct undo {
     struct call *call;
     const struct ng_undo_work *work;
     struct ng_trail what;
-    const uint64_t *changes; /* as in the work */
+    const uint64_t *changes; /* as in the work, in any order */
     size_t change_count;
     struct hash_table table;
     struct undo_doc *first, **last;
@@ -95,7 +122,10 @@ struct undo {
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
     struct undo_moved *moved; /* of a preview, the newest plan first */
-    bool recorded;            /* its record is stored */
+    struct undo_across *across;
+    struct undo_carried *carried; /* all selected ones */
+    struct undo_carried *left;    /* those that this undo has moved back */
+    bool recorded;                /* its record is stored */
     bool is_running;
     struct undo *next_running; /* of undo_running.c */
     struct ng_undo_done result;
@@ -148,11 +178,36 @@ struct undo_plan {
 /* undo_select.c: the documents, newest change first, without those that an earlier part has
  * done. NG_ETOOLARGE, or the store's error. */
 int undo_select(struct undo *undo);
+/* Are the documents of all changes of its runs selected, also of those that its caller may not
+ * see, and are there no newer ones? */
+int undo_select_is_all(struct undo *undo, bool *ret_all);
+/* undo_select_moves.c. Notes what the change has to do with other ones of its move. done: an
+ * earlier part of this undo has taken it back. */
+int undo_move_note(struct undo *undo, const struct ng_event *event,
+                   const struct undo_file_change *change, bool done);
+/* Adds a file to the list; without a folder it is a no-op. The folder is not copied. */
+int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
+               struct ng_str folder);
+/* After the last change: leaves out folders that their files move back, and finds the places
+ * that files from other spaces left. */
+void undo_moves_end(struct undo *undo);
+/* The next move out of a space, from `at` on, that no selected change in the other space
+ * belongs to; NULL: no more. */
+const struct undo_across *undo_across_lone(const struct undo *undo,
+                                           const struct undo_across *at);
+/* Why half of a move between spaces is not taken back. */
+const char *undo_across_refusal(const struct undo *undo);
 /* undo_plan.c. NG_OK: also a conflict; else the plan's call has failed. undo_plan_done() in any
  * case. */
 int undo_plan(struct undo_plan *plan);
 /* The same for another newest revision; reads nothing. */
 int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest);
+/* Reads a content at or before a revision. *ret_kept: it could be read. */
+typedef int undo_read_fn(struct undo_plan *plan, uint64_t revision, struct content *ret,
+                         bool *ret_kept);
+/* Reads the contents around each group of selected revisions, the newest first: after its last
+ * one and before its first one. They do not change any more. */
+int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before);
 void undo_plan_done(struct undo_plan *plan);
 /* The failure of the plan's call is that of the undo's own. Returns rc. */
 int undo_plan_fail(struct undo_plan *plan, int rc);
@@ -160,30 +215,57 @@ int undo_plan_fail(struct undo_plan *plan, int rc);
 bool undo_needs_agent(const struct call *call, struct ng_str path);
 /* A conflict without places; the text is a literal. */
 void undo_plan_refuse(struct undo_plan *plan, const char *reason);
+/* Newer groups have been taken out of plan->next already: the lines of a conflict with it
+ * become those of the text that is there. NG_OK or NG_EINTERNAL (out of memory). */
+int undo_plan_place(const struct undo_plan *plan, struct merge_conflict *conflict,
+                    struct ng_str present);
 /* Its conflict. */
 int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conflict);
+
+/* undo_taken.c: have undos taken back all selected changes already? NG_OK, or the undo's call
+ * has failed. */
+int undo_taken(struct undo_plan *plan, bool *ret_taken);
 
 /* restore.c: another revision was expected than the present one. */
 int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint64_t present);
 /* The failure of `own`, message and details, is that of `call`. Returns rc. */
 int undo_fail_as(struct call *call, struct call *own, int rc);
 
-/* ---- undo_file.c: files ---- */
+/* ---- files ---- */
 
 /* The change in an event, and the document that it counts for. */
 struct undo_file_change {
     struct ng_key key;
-    uint64_t version; /* of a file; else the revision */
+    uint64_t version; /* of a file, 0: it has none; else the revision */
     bool is_file;
-    bool moved_away;    /* counts by the event at the new path */
-    bool is_whole;      /* of a move of a folder, or between spaces */
-    struct ng_str from; /* it came with a move, from here; memory of the undo's call */
+    bool is_across;       /* of a move of a folder between spaces */
+    bool is_source;       /* the event in the space that the file left */
+    bool is_folder;       /* the move of a folder itself */
+    struct ng_str across; /* id of the move of a file between spaces; as `from` */
+    struct ng_str from;   /* it came with a move, from here; memory of the undo's call */
+    struct ng_str to; /* it was moved away, to here, and counts by the event there; as `from` */
+    struct ng_str folder; /* it moved with this folder, at its new path; as `from` */
     struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
 };
 
+/* undo_file_version.c. */
 int undo_file_change(struct undo *undo, const struct ng_event *event,
                      struct undo_file_change *ret);
-/* As undo_plan(). */
+/* See undo_plan_load(). The content before a file came with a move is the one that it had at
+ * its old place. */
+undo_read_fn undo_file_after;
+undo_read_fn undo_file_before;
+/* undo_file_find.c: fills plan->file with the path of the file now, and its content. */
+int undo_file_find(struct undo_plan *plan);
+/* Of a move that is taken back: the path where the folder is again that the file is moved back
+ * with; {NULL, 0}: it moves by itself. */
+struct ng_str undo_file_folder(const struct undo_plan *plan);
+/* Removes the folders that the files have left and that are empty. */
+void undo_file_drop_folders(struct undo *undo);
+/* May the caller change what is at this path, which is not that of the selected change? Else
+ * the plan is refused. */
+int undo_file_check(struct undo_plan *plan, struct ng_str path);
+/* undo_file.c. As undo_plan(). */
 int undo_file_plan(struct undo_plan *plan);
 /* Changes the file, and waits for it. note: for its event. plan->moved: it was changed since.
  */

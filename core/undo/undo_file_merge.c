@@ -12,6 +12,10 @@
 /* The merged content takes the place of the present one. */
 static int merge_take(struct undo_plan *plan, struct merge_result *merged)
 {
+    struct ng_str present = plan->file->there.text;
+    if (undo_plan_place(plan, &merged->conflict, present) != NG_OK) {
+        return call_no_memory(plan->call);
+    }
     if (merged->conflict.reason != MERGE_CLEAN) {
         return merged->conflict.sides.rc == NG_OK ? undo_plan_conflict(plan, &merged->conflict)
                                                   : call_no_memory(plan->call);

@@ -63,23 +63,13 @@ static int plan_content(struct undo_plan *plan, uint64_t revision, struct conten
     return rc == NG_OK ? rc : call_no_memory(call);
 }
 
-/* Newer groups have been taken out of the text already: the lines become those of the text that
- * is there. */
-static int plan_place(struct undo_plan *plan, struct merge_conflict *conflict,
-                      struct ng_str present)
+int undo_plan_place(const struct undo_plan *plan, struct merge_conflict *conflict,
+                    struct ng_str present)
 {
-    uint64_t lines[MERGE_PLACES_MAX];
-    if (str_equal(present, plan->next.text)) {
+    if (conflict->place_count == 0 || str_equal(present, plan->next.text)) {
         return NG_OK;
     }
-    for (size_t i = 0; i < conflict->place_count; i++) {
-        lines[i] = conflict->places[i].line;
-    }
-    int rc = merge_place_lines(plan->next.text, present, lines, conflict->place_count);
-    for (size_t i = 0; i < conflict->place_count; i++) {
-        conflict->places[i].line = lines[i];
-    }
-    return rc;
+    return merge_place_conflict(plan->next.text, present, conflict);
 }
 
 /* Of the text and of the members. True: there is one. */
@@ -96,7 +86,7 @@ static int plan_take(struct undo_plan *plan, struct merge_result *text,
                      struct merge_result *members, struct ng_str present)
 {
     struct arena *arena = &plan->call->arena;
-    if (plan_place(plan, &text->conflict, present) != NG_OK) {
+    if (undo_plan_place(plan, &text->conflict, present) != NG_OK) {
         return call_no_memory(plan->call);
     }
     if (plan_join(text, members)) {
@@ -186,9 +176,20 @@ int undo_plan_merge(struct undo_plan *plan, const struct ng_doc *newest)
     return NG_OK;
 }
 
-/* Reads the contents around each group of selected revisions, the newest first. They do not
- * change any more. */
-static int plan_load(struct undo_plan *plan)
+static int plan_before(struct undo_plan *plan, uint64_t revision, struct content *ret,
+                       bool *ret_kept)
+{
+    return plan_content(plan, revision - 1, ret, ret_kept);
+}
+
+/* Is the revision in a group with the one before it in the list? A move begins a group. */
+static bool load_goes_on(const struct undo_doc *doc, size_t at)
+{
+    return at > 0 && doc->revisions[at - 1] + 1 == doc->revisions[at] &&
+           doc->revisions[at] != doc->moved_at;
+}
+
+int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before)
 {
     const struct undo_doc *doc = plan->doc;
     size_t end = doc->count;
@@ -202,12 +203,13 @@ static int plan_load(struct undo_plan *plan)
     while (rc == NG_OK && end > 0 && kept && fits) {
         struct undo_group *group = &plan->groups[plan->group_count++];
         size_t begin = end - 1;
-        while (begin > 0 && doc->revisions[begin - 1] + 1 == doc->revisions[begin]) {
+        while (load_goes_on(doc, begin)) {
             begin--;
         }
-        rc = plan_content(plan, doc->revisions[end - 1], &group->base, &kept);
+        *group = (struct undo_group){.base = {.exists = false}};
+        rc = after(plan, doc->revisions[end - 1], &group->base, &kept);
         if (rc == NG_OK && kept) {
-            rc = plan_content(plan, doc->revisions[begin] - 1, &group->before, &kept);
+            rc = before(plan, doc->revisions[begin], &group->before, &kept);
         }
         plan->bytes += group->base.text.len + group->before.text.len;
         fits = plan->bytes <= UNDO_PLAN_BYTES;
@@ -254,25 +256,19 @@ static bool plan_is_forbidden(struct undo_plan *plan)
     return others || cells || !dispatch_may_change(call, plan->doc->shown.collection);
 }
 
-int undo_plan(struct undo_plan *plan)
+static int plan_make(struct undo_plan *plan)
 {
     struct undo_doc *doc = plan->doc;
     const struct ng_doc *newest = NULL;
-    plan->result = NG_UNDO_DONE;
-    buf_init(&plan->text, 0);
     if (doc->collection == NULL && !doc->is_file) {
         undo_plan_refuse(plan, "not_kept");
-        return NG_OK;
-    }
-    if (plan_is_forbidden(plan)) {
-        undo_plan_refuse(plan, "forbidden");
         return NG_OK;
     }
     if (doc->is_file) {
         return undo_file_plan(plan);
     }
     struct call *call = plan->call;
-    int rc = plan_load(plan);
+    int rc = undo_plan_load(plan, plan_content, plan_before);
     if (rc == NG_OK && plan->result == NG_UNDO_DONE) {
         rc = store_get(call->gateway->store, call, &doc->key, 0, &newest);
     }
@@ -282,6 +278,26 @@ int undo_plan(struct undo_plan *plan)
     rc = undo_plan_merge(plan, newest);
     plan->bytes += newest->text.len + plan->next.text.len;
     return rc == NG_OK && plan->result == NG_UNDO_DONE ? plan_last(plan, newest) : rc;
+}
+
+int undo_plan(struct undo_plan *plan)
+{
+    bool taken = false;
+    plan->result = NG_UNDO_DONE;
+    buf_init(&plan->text, 0);
+    if (plan_is_forbidden(plan)) {
+        undo_plan_refuse(plan, "forbidden");
+        return NG_OK;
+    }
+    int rc = plan_make(plan);
+    if (rc == NG_OK && plan->result == NG_UNDO_CONFLICT) {
+        rc = undo_taken(plan, &taken);
+    }
+    if (rc == NG_OK && taken) {
+        plan->result = NG_UNDO_UNCHANGED;
+        plan->conflict = STR_NONE;
+    }
+    return rc;
 }
 
 void undo_plan_done(struct undo_plan *plan)

@@ -182,16 +182,18 @@ static int record_remove(struct undo *undo, struct ng_str run)
     return store_write_wait(undo->call->gateway->store, undo->call, &change, 1);
 }
 
-/* Are all changes of the runs taken back? */
-static bool took_all(const struct undo *undo)
+/* Has the undo taken back all changes of its runs, also those that its caller does not see? */
+static int took_all(struct undo *undo, bool *ret_all)
 {
     const struct ng_trail *what = &undo->what;
-    const struct ng_undo_work *work = undo->work;
     size_t others =
         what->agents.count + what->tools.count + what->actions.count + what->collections.count;
-    return work->again.data == NULL && work->what->until == UINT64_MAX &&
-           work->what->spaces.count == 0 && others == 0 && what->since == 0 &&
-           what->id.data == NULL && undo->changes == NULL && undo->result.conflicts == 0;
+    *ret_all = false;
+    if (others > 0 || what->runs.count == 0 || what->since > 0 || what->id.data != NULL ||
+        undo->changes != NULL || undo->result.conflicts > 0) {
+        return NG_OK;
+    }
+    return undo_select_is_all(undo, ret_all);
 }
 
 /* An unfinished undo that was taken back has ended, if the caller may say so. One that runs
@@ -217,7 +219,9 @@ static int record_end_other(struct undo *undo, struct ng_str run)
 int undo_record_end(struct undo *undo)
 {
     int rc = undo->recorded ? record_remove(undo, ng_str_of(undo->run)) : NG_OK;
-    for (size_t i = 0; rc == NG_OK && took_all(undo) && i < undo->what.runs.count; i++) {
+    bool all = false;
+    rc = rc == NG_OK ? took_all(undo, &all) : rc;
+    for (size_t i = 0; rc == NG_OK && all && i < undo->what.runs.count; i++) {
         struct ng_str run = undo->what.runs.items[i];
         if (str_begins(run, UNDO_RUN_PREFIX)) {
             rc = record_end_other(undo, run);

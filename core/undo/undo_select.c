@@ -2,11 +2,17 @@
 /* undo_select.c - the documents whose changes an undo takes back. */
 #include <stdlib.h>
 
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/dispatch/dispatch.h"
 #include "core/history/trail.h"
 #include "core/store/store.h"
 #include "undo.h"
+
+/* Numbers around that of an event of a move among which that of its other one is: both come
+ * with one transaction. */
+#define MOVE_NEAR 1000
 
 static bool is_doc(const struct hash_link *link, const void *key)
 {
@@ -47,8 +53,7 @@ static struct undo_doc *doc_new(struct undo *undo, struct hash_table *table,
     return doc;
 }
 
-static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
-                   const struct undo_file_change *change)
+static int doc_add_revision(struct undo *undo, struct undo_doc *doc, uint64_t revision)
 {
     if (doc->count == doc->room) {
         size_t room = doc->room * 2 + 4;
@@ -62,15 +67,32 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
         doc->revisions = revisions;
         doc->room = room;
     }
-    doc->revisions[doc->count++] = change->version;
+    doc->revisions[doc->count++] = revision;
+    return NG_OK;
+}
+
+static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_event *event,
+                   const struct undo_file_change *change)
+{
+    int rc = change->version != 0 ? doc_add_revision(undo, doc, change->version) : NG_OK;
+    doc->first_seq = doc->first_seq == 0 ? event->seq : u64_min(doc->first_seq, event->seq);
     doc->is_file = change->is_file;
-    doc->is_whole = doc->is_whole || change->is_whole;
-    if (change->from.len > 0 && change->version > doc->moved_at) {
+    doc->is_folder = change->is_folder;
+    if (change->is_across) {
+        doc->refused = "not_kept";
+    }
+    bool moves = change->is_file && (change->from.len > 0 || change->across.len > 0);
+    if (moves && event->seq > doc->moved_seq) {
+        doc->across = change->across;
+        doc->moved_space = doc->key.space;
+        doc->moved_version = 0;
+        doc->moved_seq = event->seq;
         doc->moved_at = change->version;
         doc->moved_from = change->from;
+        doc->folder = change->folder;
     }
     doc->is_foreign = doc->is_foreign || !str_equal(event->agent, undo->call->caller.agent);
-    return NG_OK;
+    return rc;
 }
 
 static void add_agent(struct undo *undo, struct ng_str agent)
@@ -87,6 +109,8 @@ static void add_agent(struct undo *undo, struct ng_str agent)
 
 struct selecting {
     struct undo *undo;
+    struct ng_str moved_from, moved_to; /* the event at the old path of a move was there */
+    struct ng_str only_from;            /* only the move from here counts; {NULL, 0}: any */
     int rc;
 };
 
@@ -108,11 +132,25 @@ static int select_take(void *user, const struct ng_event *event)
         return 0;
     }
     selecting->rc = undo_file_change(undo, event, &change);
-    if (selecting->rc != NG_OK || change.moved_away) {
+    if (selecting->rc == NG_OK && change.to.len > 0) {
+        selecting->moved_to = change.to;
+        selecting->moved_from = arena_copy(&undo->call->arena, event->key.id);
+        return 0;
+    }
+    bool counts =
+        selecting->only_from.data == NULL || str_equal(change.from, selecting->only_from);
+    if (selecting->rc != NG_OK || !counts) {
         return selecting->rc != NG_OK;
     }
     uint64_t hash = doc_key_hash(&change.key);
-    if (hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL) {
+    bool done = hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL;
+    selecting->rc = undo_move_note(undo, event, &change, done);
+    if (selecting->rc != NG_OK || done) {
+        return selecting->rc != NG_OK;
+    }
+    if (change.is_source) { /* counts by the event in the other space */
+        undo->change_total++;
+        add_agent(undo, event->agent);
         return 0;
     }
     struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &change.key);
@@ -146,6 +184,9 @@ static int done_take(void *user, const struct ng_event *event)
     if (selecting->rc != NG_OK) {
         return selecting->rc;
     }
+    if (change.across.len > 0 && !change.is_source) {
+        return 0; /* it was done by the event in the space that it left */
+    }
     change.key.id = str_or(change.done, change.key.id); /* it may have been followed */
     uint64_t hash = doc_key_hash(&change.key);
     if (hash_table_find(&undo->done, hash, is_doc, &change.key) == NULL &&
@@ -155,43 +196,57 @@ static int done_take(void *user, const struct ng_event *event)
     return selecting->rc != NG_OK;
 }
 
-static int select_walk(struct undo *undo, const struct ng_trail *wanted, ng_event_fn *take)
+static int select_walk(struct selecting *selecting, const struct ng_trail *wanted,
+                       ng_event_fn *take)
 {
-    struct selecting selecting = {undo, NG_OK};
+    struct undo *undo = selecting->undo;
     struct ng_trail what = *wanted;
     uint64_t next = what.until;
     int rc = NG_OK;
-    while (rc == NG_OK && selecting.rc == NG_OK && next != 0) {
+    while (rc == NG_OK && selecting->rc == NG_OK && next != 0) {
         what.until = next;
-        rc = trail_walk(undo->call, &what, take, &selecting, &next);
+        rc = trail_walk(undo->call, &what, take, selecting, &next);
         if (rc == NG_OK && undo->call->pub.host->cancelled(&undo->call->pub)) {
             rc = call_fail(undo->call, NG_ECANCELLED, "cancelled; nothing was taken back");
         }
     }
-    return rc != NG_OK ? rc : selecting.rc;
+    return rc != NG_OK ? rc : selecting->rc;
 }
 
-static int select_numbers(struct undo *undo)
+/* The number of the event at the old path of a move stands for the move. */
+static int select_moved(struct selecting *selecting, uint64_t seq)
 {
-    int rc = NG_OK;
-    for (size_t i = 0; rc == NG_OK && i < undo->change_count; i++) {
-        uint64_t seq = undo->changes[i];
-        size_t before = undo->change_total;
-        if (seq == 0 || seq > undo->what.until) {
-            return call_fail(undo->call, NG_ENOTFOUND,
-                             "`changes`: there is no change with the number %llu",
-                             (unsigned long long)seq);
-        }
-        struct ng_trail what = undo->what;
-        what.since = seq - 1;
-        what.until = seq;
-        rc = select_walk(undo, &what, select_take);
-        if (rc == NG_OK && undo->change_total == before && undo->done.count == 0) {
-            rc = call_fail(undo->call, NG_ENOTFOUND,
-                           "`changes`: %llu is no change of a document that you may see and "
-                           "that keeps revisions",
-                           (unsigned long long)seq);
-        }
+    struct undo *undo = selecting->undo;
+    struct ng_trail what = undo->what;
+    what.id = selecting->moved_to;
+    what.id_prefix = false;
+    what.since = seq > MOVE_NEAR ? seq - MOVE_NEAR : 0;
+    what.until = u64_min(seq + MOVE_NEAR, undo->what.until);
+    selecting->only_from = selecting->moved_from;
+    return select_walk(selecting, &what, select_take);
+}
+
+static int select_number(struct undo *undo, uint64_t seq)
+{
+    struct selecting selecting = {.undo = undo};
+    size_t before = undo->change_total;
+    if (seq == 0 || seq > undo->what.until) {
+        return call_fail(undo->call, NG_ENOTFOUND,
+                         "`changes`: there is no change with the number %llu",
+                         (unsigned long long)seq);
+    }
+    struct ng_trail what = undo->what;
+    what.since = seq - 1;
+    what.until = seq;
+    int rc = select_walk(&selecting, &what, select_take);
+    if (rc == NG_OK && selecting.moved_to.len > 0) {
+        rc = select_moved(&selecting, seq);
+    }
+    if (rc == NG_OK && undo->change_total == before && undo->done.count == 0) {
+        rc = call_fail(undo->call, NG_ENOTFOUND,
+                       "`changes`: %llu is no change of a document that you may see and that "
+                       "keeps revisions",
+                       (unsigned long long)seq);
     }
     return rc;
 }
@@ -203,10 +258,85 @@ static int by_number(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* The newest first, as a walk gives them: a move is taken back before the one before it. */
+static int select_numbers(struct undo *undo)
+{
+    size_t count = undo->change_count;
+    uint64_t *numbers = arena_alloc(&undo->call->arena, (count + 1) * sizeof(*numbers));
+    int rc = NG_OK;
+    if (numbers == NULL || undo->changes == NULL) {
+        return call_no_memory(undo->call);
+    }
+    if (count > 0) {
+        memcpy(numbers, undo->changes, count * sizeof(*numbers));
+        qsort(numbers, count, sizeof(*numbers), by_number);
+    }
+    for (size_t i = count; rc == NG_OK && i > 0; i--) {
+        rc = select_number(undo, numbers[i - 1]);
+    }
+    return rc;
+}
+
+/* ---- changes that the caller may not see ---- */
+
+struct checking {
+    struct undo *undo;
+    bool all;
+    int rc;
+};
+
+static int check_take(void *user, const struct ng_event *event)
+{
+    struct checking *checking = user;
+    struct undo *undo = checking->undo;
+    const struct ng_collection *collection = NULL;
+    struct undo_file_change change;
+    if (!select_counts(undo, event, &collection)) {
+        return 0;
+    }
+    checking->rc = undo_file_change(undo, event, &change);
+    if (checking->rc != NG_OK || change.to.len > 0 || change.is_source) {
+        return checking->rc != NG_OK;
+    }
+    uint64_t hash = doc_key_hash(&change.key);
+    checking->all = event->seq <= undo->what.until &&
+                    (hash_table_find(&undo->table, hash, is_doc, &change.key) != NULL ||
+                     hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL);
+    return !checking->all;
+}
+
+int undo_select_is_all(struct undo *undo, bool *ret_all)
+{
+    struct checking checking = {undo, true, NG_OK};
+    const struct ng_trail what = {
+        .size = sizeof(what), .until = UINT64_MAX, .runs = undo->what.runs};
+    uint64_t next = 0;
+    struct call *own = dispatch_child(undo->call);
+    *ret_all = false;
+    if (own == NULL) {
+        return call_no_memory(undo->call);
+    }
+    call_take_key(own, NULL);
+    own->caller.all_spaces = true;
+    own->may_block = true;
+    int rc = trail_walk(own, &what, check_take, &checking, &next);
+    call_unref(own);
+    if (rc != NG_OK) {
+        return call_fail(undo->call, rc, "the changes of the run could not be read");
+    }
+    *ret_all = checking.rc == NG_OK && checking.all && next == 0;
+    return checking.rc;
+}
+
+/* ---- the selection ---- */
+
 /* Ascending, each once. */
 static void sort_revisions(struct undo_doc *doc)
 {
     size_t kept = 0;
+    if (doc->count == 0) {
+        return; /* a file without versions, that its folder took along */
+    }
     qsort(doc->revisions, doc->count, sizeof(*doc->revisions), by_number);
     for (size_t i = 0; i < doc->count; i++) {
         if (kept == 0 || doc->revisions[kept - 1] != doc->revisions[i]) {
@@ -216,8 +346,36 @@ static void sort_revisions(struct undo_doc *doc)
     doc->count = kept;
 }
 
+/* A file that left for a space where its move is not selected: a conflict, with all changes. */
+static int select_lone(struct undo *undo)
+{
+    const struct undo_across *at = undo_across_lone(undo, undo->across);
+    for (; at != NULL; at = undo_across_lone(undo, at->next)) {
+        uint64_t hash = doc_key_hash(&at->key);
+        struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &at->key);
+        struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
+        if (doc == NULL) {
+            doc = doc_new(undo, &undo->table, &at->key, at->collection);
+            if (doc == NULL) {
+                return call_no_memory(undo->call);
+            }
+            *undo->last = doc;
+            undo->last = &doc->next;
+        }
+        doc->is_file = true;
+        doc->is_foreign = doc->is_foreign || at->is_foreign;
+        doc->refused = undo_across_refusal(undo);
+        int rc = doc_add_revision(undo, doc, at->version);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    return NG_OK;
+}
+
 int undo_select(struct undo *undo)
 {
+    struct selecting selecting = {.undo = undo};
     int rc = NG_OK;
     undo->last = &undo->first;
     if (undo->recorded) {
@@ -227,12 +385,16 @@ int undo_select(struct undo *undo)
                                       .until = UINT64_MAX,
                                       .runs = {&run, 1},
                                       .spaces = undo->what.spaces};
-        rc = select_walk(undo, &done, done_take);
+        rc = select_walk(&selecting, &done, done_take);
     }
     if (rc == NG_OK && undo->changes != NULL) {
         rc = select_numbers(undo);
     } else if (rc == NG_OK) {
-        rc = select_walk(undo, &undo->what, select_take);
+        rc = select_walk(&selecting, &undo->what, select_take);
+    }
+    undo_moves_end(undo);
+    if (rc == NG_OK) {
+        rc = select_lone(undo);
     }
     for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
         sort_revisions(doc);

@@ -43,7 +43,7 @@ _notegate() {
         COMPREPLY=($(compgen -W "mcp openai openai-responses anthropic gemini" -- "$word"))
         return
         ;;
-    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--action|--collection|--id|--outcome|--since|--until|--number|-n|--at|--lines|-L|--change|--continue|--as|--only|--user|--set|-s|--listen|-l)
+    --agent|--space|--run|--tool|--no-tool|--rate|--expires|--note|--action|--collection|--id|--path|--outcome|--since|--until|--number|-n|--at|--lines|-L|--change|--continue|--as|--only|--user|--set|-s|--listen|-l)
         return
         ;;
     esac
@@ -103,7 +103,7 @@ _notegate() {
         words=""
         ;;
     audit)
-        options="--agent --space --run --tool --action --collection --id --outcome --since --until --number --ocsf --checkpoint --json --config --set --listen --data-dir --root --help --version"
+        options="--agent --space --run --tool --action --collection --id --path --outcome --since --until --number --ocsf --checkpoint --json --config --set --listen --data-dir --root --help --version"
         words="list export verify redact"
         ;;
     backup)

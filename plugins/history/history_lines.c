@@ -4,6 +4,7 @@
 
 #include "core/base/minmax.h"
 #include "core/base/str.h"
+#include "core/base/text_choice.h"
 #include "history.h"
 
 uint64_t history_count_lines(struct ng_str text)
@@ -28,8 +29,9 @@ int history_start_line(struct ng_call *call, uint64_t lines, uint64_t *ret)
 {
     *ret = (uint64_t)ng_arg_int(call, "start_line", 1);
     if (*ret > u64_max(lines, 1)) {
-        return ng_fail(call, NG_EINVAL, "`start_line` is %llu, but there are %llu lines",
-                       (unsigned long long)*ret, (unsigned long long)lines);
+        return ng_fail(
+            call, NG_EINVAL, "there is no line %llu (`start_line`): the text has %llu line%s",
+            (unsigned long long)*ret, (unsigned long long)lines, plural((size_t)lines));
     }
     return NG_OK;
 }

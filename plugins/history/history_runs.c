@@ -120,7 +120,8 @@ static int take_time(void *user, const struct ng_event *event)
 /* The time of a change of the run; it is left out if the change was purged. */
 static int put_time(struct runs *runs, struct ng_writer *writer, const char *name, uint64_t seq)
 {
-    const struct ng_trail one = {.size = sizeof(one), .since = seq - 1, .until = seq};
+    const struct ng_trail one = {
+        .size = sizeof(one), .spaces = runs->trail.spaces, .since = seq - 1, .until = seq};
     int64_t time_ms = -1;
     uint64_t next = 0;
     int rc = runs->call->host->trail(runs->call, &one, take_time, &time_ms, &next);
@@ -169,6 +170,7 @@ static int put_runs(struct runs *runs, struct run *const *sorted, uint64_t befor
         at++;
     }
     json_object(writer);
+    rc = history_put_unfinished(call, writer);
     json_name(writer, "runs");
     json_array(writer);
     while (

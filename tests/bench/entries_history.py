@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rows of the history: the first page of history_log under each kind of filter, history_read at a point, history_blame of a long
-text with many revisions, versions of files and their undo."""
+text with many revisions, the runs of writes, an undo of documents, and versions of files and their undo."""
 import json
 import os
 import random
@@ -9,6 +9,7 @@ import time
 
 import rig
 from curves import tool
+from curves_load import WRITE
 from entries import Group, Row, times
 
 PLUGINS = "plugins=agent_notebook,notebook,history"
@@ -249,6 +250,53 @@ class Blame(Group):
         return row["cpu_us"] / 1000, f"p50 {row['p50_ms']:.0f} ms; {len(found['lines'])} runs of lines"
 
 
+class Runs(Group):
+    name = "runs of changes"
+
+    def begin(self):
+        self.server = self.gateway("plugins=notebook,history")
+        self.made = 0
+
+    def rows(self):
+        return [Row(f"notebook write, a run for {every}, CPU to a write without a run", lambda run=run: self.ratio(run), times(most))
+                for every, run, most in (("100 changes", "%%%%%%%%", 1.03), ("each change", "########", 1.06))]
+
+    def written(self, run, count):
+        """Writes whose runs have not been before."""
+        self.made += 1
+        headers = [f"X-Notegate-Run: {self.made}-@@@@-{run}"] if run else []
+        return self.load(self.server, self.file(self.made, lambda: rig.request("/v1/tools/notebook", WRITE, agent(headers))), count=count)
+
+    def ratio(self, run):
+        rate = self.load(self.server, self.file("warm", lambda: rig.request("/v1/tools/notebook", WRITE, agent())))["rate"]
+        count = max(64, int(rate * self.bench.seconds))
+        ours, base = self.beside(lambda: self.written(run, count), lambda: self.written("", count))
+        return ours["cpu_us"] / base["cpu_us"], f"{ours['cpu_us']:.1f} us to {base['cpu_us']:.1f} us"
+
+
+class Undo(Group):
+    name = "history_undo of documents"
+
+    def begin(self):
+        self.count = self.sized(1000, 20)
+        self.server = self.gateway("plugins=notebook,history")
+        for text in ("as it was\n", "as the night left it\n"):
+            for number in range(self.count):
+                self.server.call("notebook", {"mode": "create", "name": f"doc-{number}", "newStr": text * 20},
+                                 headers={"X-Notegate-Agent": "bench", "X-Notegate-Run": text.split()[-1]})
+
+    def rows(self):
+        return [Row(f"history_undo of a run, {self.sized(1000, 20):,} documents", self.undone, ("<=", 2, "s"))]
+
+    def undone(self):
+        started = time.monotonic()
+        told = self.server.call("history_undo", {"run": "it", "dry_run": False})["result"]
+        took = time.monotonic() - started
+        if told["conflicts"] or told["undone"] != self.count:
+            raise SystemExit(f"history_undo has left documents: {told}")
+        return took, f"{took / self.count * 1000:.2f} ms each"
+
+
 class Files(Group):
     name = "versions of files"
     bytes_each = 16 * 1024
@@ -304,4 +352,4 @@ class Files(Group):
         return took, f"{took / self.count * 1000:.1f} ms each"
 
 
-GROUPS = (Log, Read, Blame, Files)
+GROUPS = (Log, Read, Blame, Runs, Undo, Files)

@@ -10,8 +10,8 @@
  * -r so many requests a second in all; -c ends after so many; -i prints an object each so many
  * seconds, of that time alone. A request file holds one raw HTTP request; of several files the
  * connections take one each, in turn. "@@@@" in it becomes the connection's number in four
- * digits, "########" that of the request on its connection in eight, "++++++++" that of the
- * request among all, "~~~~~~~~" one by chance below RANGE.
+ * digits, "########" that of the request on its connection in eight, "%%%%%%%%" the same in
+ * hundreds, "++++++++" that of the request among all, "~~~~~~~~" one by chance below RANGE.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,17 +36,20 @@
 #define EVENTS_MAX 256
 #define MARK_LEN 8
 #define MARKS_MAX 8
+#define HUNDRED 100
 #define NUMBER_END 100000000
 
 /* Replacement of a mark in the request. */
 enum mark_kind {
     MARK_OWN,
+    MARK_HUNDREDS,
     MARK_ALL,
     MARK_CHANCE,
     MARK_KINDS,
 };
 
-static const char mark_texts[MARK_KINDS][MARK_LEN + 1] = {"########", "++++++++", "~~~~~~~~"};
+static const char mark_texts[MARK_KINDS][MARK_LEN + 1] = {"########", "%%%%%%%%", "++++++++",
+                                                          "~~~~~~~~"};
 
 struct mark {
     enum mark_kind kind;
@@ -171,9 +174,10 @@ static void connection_number(struct load *load, struct connection *connection)
     char digits[24];
     for (size_t i = 0; i < connection->mark_count; i++) {
         const struct mark *mark = &connection->marks[i];
-        uint64_t number = mark->kind == MARK_OWN   ? connection->number
-                          : mark->kind == MARK_ALL ? load->begun
-                                                   : load_chance(load);
+        uint64_t number = mark->kind == MARK_OWN        ? connection->number
+                          : mark->kind == MARK_HUNDREDS ? connection->number / HUNDRED
+                          : mark->kind == MARK_ALL      ? load->begun
+                                                        : load_chance(load);
         (void)snprintf(digits, sizeof(digits), "%08llu",
                        (unsigned long long)(number % NUMBER_END));
         memcpy(connection->request + mark->at, digits, MARK_LEN);

@@ -181,6 +181,8 @@ struct run_sum {
     bool has_agent[3];
 };
 
+#define RUN_CHANGES 60
+
 static int sum_run(void *user, const struct ng_run *row)
 {
     struct run_sum *sum = user;
@@ -202,6 +204,23 @@ static struct run_sum sum_of(struct fixture *f, const char *name, uint64_t since
     return sum;
 }
 
+/* The changes in a range only, also of a run that has others. */
+static void expect_range(struct fixture *f, const uint64_t seqs[RUN_CHANGES], size_t since,
+                         size_t until)
+{
+    static const char *const names[] = {"one", "two"};
+    for (size_t run = 0; run < NG_COUNT(names); run++) {
+        struct run_sum sum = sum_of(f, names[run], seqs[since], seqs[until]);
+        size_t first = size_max(since + 1, run * 20);
+        size_t end = size_min(until + 1, run * 20 + 20);
+        assert_int_equal(sum.changes, end > first ? end - first : 0);
+        if (end > first) {
+            assert_int_equal(sum.first_seq, seqs[first]);
+            assert_int_equal(sum.last_seq, seqs[end - 1]);
+        }
+    }
+}
+
 /* Each change counts once, whatever agent and transaction it is of; a change without a run is
  * of none. */
 static void test_runs(void **state)
@@ -213,8 +232,8 @@ static void test_runs(void **state)
     static const char *const agents[] = {"ada", "bob", "cy"};
     static const struct ng_origin origins[] = {
         {.run_id = {"one", 3}}, {.run_id = {"two", 3}}, {.run_id = {NULL, 0}}};
-    uint64_t last = 0;
-    for (size_t i = 0; i < 60; i++) {
+    uint64_t seqs[RUN_CHANGES];
+    for (size_t i = 0; i < RUN_CHANGES; i++) {
         char id[16];
         (void)snprintf(id, sizeof(id), "doc-%zu", i);
         struct change change = {.id = ng_str_of(id),
@@ -222,8 +241,9 @@ static void test_runs(void **state)
                                 .origin = &origins[i / 20]};
         assert_int_equal(fixture_commit(f, &change, 1, NULL, NULL, NULL), NG_OK);
         fixture_settle(f, &change, 1);
-        last = i == 19 ? change.seq : last;
+        seqs[i] = change.seq;
     }
+    uint64_t last = seqs[19];
     struct run_sum one = sum_of(f, "one", 0, UINT64_MAX);
     struct run_sum two = sum_of(f, "two", 0, UINT64_MAX);
     assert_int_equal(one.changes, 20);
@@ -234,6 +254,11 @@ static void test_runs(void **state)
     assert_int_equal(sum_of(f, "", 0, UINT64_MAX).changes, 0);
     assert_int_equal(sum_of(f, "one", last, UINT64_MAX).changes, 0);
     assert_int_equal(sum_of(f, "two", 0, last).changes, 0);
+    for (size_t since = 0; since < RUN_CHANGES; since += 3) {
+        for (size_t until = since; until < RUN_CHANGES; until += 2) {
+            expect_range(f, seqs, since, until);
+        }
+    }
     expect_clean(f);
 }
 

@@ -138,6 +138,25 @@ static void writer_note(struct audit_writer *writer, int rc, struct buf *error)
     }
 }
 
+/* Prints one entry. If too many names wait for the disk, they become durable first. */
+static int writer_print_entry(struct audit_writer *writer, const struct record *record,
+                              size_t at, size_t *ret_next, struct buf *error)
+{
+    size_t begin = writer->text.len;
+    size_t told = error->len;
+    int rc =
+        audit_entry_write(&record->entry, at, writer->names, &writer->text, ret_next, error);
+    if (rc != NG_EBUSY) {
+        return rc;
+    }
+    buf_cut(&writer->text, begin);
+    buf_cut(error, told);
+    rc = audit_names_sync(writer->names, error);
+    return rc == NG_OK ? audit_entry_write(&record->entry, at, writer->names, &writer->text,
+                                           ret_next, error)
+                       : rc;
+}
+
 /* Prints up to WRITER_CHUNK entries of the taken records. ret_ends[i]: where entry i ends in
  * the text; ret_next[i]: the first document of its record that comes after it. */
 static int writer_print(struct audit_writer *writer, size_t ret_ends[WRITER_CHUNK],
@@ -149,8 +168,7 @@ static int writer_print(struct audit_writer *writer, size_t ret_ends[WRITER_CHUN
     buf_clear(&writer->text);
     while (record != NULL && *ret_count < WRITER_CHUNK) {
         size_t next = 0;
-        int rc =
-            audit_entry_write(&record->entry, at, writer->names, &writer->text, &next, error);
+        int rc = writer_print_entry(writer, record, at, &next, error);
         if (rc != NG_OK) {
             return rc;
         }

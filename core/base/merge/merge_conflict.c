@@ -48,6 +48,18 @@ static struct ng_str place_side(const struct merge_conflict *conflict, size_t at
     return len > 0 ? str_make(conflict->sides.data + at, len) : ng_str_of("");
 }
 
+struct ng_str merge_conflict_present(const struct merge_conflict *conflict, size_t place)
+{
+    const struct merge_place *at = &conflict->places[place];
+    return place_side(conflict, at->at, at->present_len);
+}
+
+struct ng_str merge_conflict_before(const struct merge_conflict *conflict, size_t place)
+{
+    const struct merge_place *at = &conflict->places[place];
+    return place_side(conflict, at->at + at->present_len, at->before_len);
+}
+
 void merge_conflict_join(struct merge_conflict *conflict, const struct merge_conflict *other)
 {
     size_t wanted = size_min(other->place_count, MERGE_PLACES_JOINED);
@@ -56,11 +68,8 @@ void merge_conflict_join(struct merge_conflict *conflict, const struct merge_con
         conflict->sides.len = conflict->places[conflict->place_count].at;
     }
     for (size_t i = 0; i < other->place_count; i++) {
-        const struct merge_place *place = &other->places[i];
-        merge_conflict_add(
-            conflict, other->reason, place->line,
-            place_side(other, place->at, place->present_len),
-            place_side(other, place->at + place->present_len, place->before_len));
+        merge_conflict_add(conflict, other->reason, other->places[i].line,
+                           merge_conflict_present(other, i), merge_conflict_before(other, i));
     }
     merge_conflict_set(conflict, other->reason);
     conflict->count += other->count - other->place_count;
@@ -87,14 +96,12 @@ void merge_conflict_json(struct ng_writer *writer, const struct merge_conflict *
     }
     for (size_t i = 0; i < conflict->place_count; i++) {
         const struct merge_place *place = &conflict->places[i];
-        const char *side = conflict->sides.len > 0 ? conflict->sides.data + place->at : "";
         json_object(writer);
         if (place->line > 0) {
             json_member_int(writer, "line", (int64_t)place->line);
         }
-        json_member_string(writer, "present", str_make(side, place->present_len));
-        json_member_string(writer, "before",
-                           str_make(side + place->present_len, place->before_len));
+        json_member_string(writer, "present", merge_conflict_present(conflict, i));
+        json_member_string(writer, "before", merge_conflict_before(conflict, i));
         json_end(writer);
     }
     if (conflict->place_count > 0) {

@@ -49,6 +49,9 @@ void merge_conflict_add(struct merge_conflict *conflict, enum merge_reason reaso
 /* Adds the places of another one of the same document, for which the last ones give way where
  * there are too many. */
 void merge_conflict_join(struct merge_conflict *conflict, const struct merge_conflict *other);
+/* The sides of a place, lent. */
+struct ng_str merge_conflict_present(const struct merge_conflict *conflict, size_t place);
+struct ng_str merge_conflict_before(const struct merge_conflict *conflict, size_t place);
 void merge_conflict_done(struct merge_conflict *conflict);
 /* "overlap". */
 const char *merge_reason_name(enum merge_reason reason);

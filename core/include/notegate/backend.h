@@ -263,8 +263,8 @@ struct ng_documents {
     /* Removes the bytes of what was purged from the search index, the log and free space of the
      * backend's own files. Takes as long as to write them anew. */
     int (*purge_sweep)(void *db, struct ng_call *call);
-    /* Rows of all runs with a change above `since` and up to `until`, in no order, quiet
-     * collections too. NULL: the core reads all changes. */
+    /* Rows of all runs with a change above `since` and up to `until`, of these changes only, in
+     * no order, quiet collections too. NULL: the core reads all changes. */
     int (*runs)(void *db, struct ng_call *call, uint64_t since, uint64_t until, ng_run_fn *run,
                 void *user);
     /* The kept revisions around a point: before it those with numbers up to `seq` (UINT64_MAX:

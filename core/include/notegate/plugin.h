@@ -336,8 +336,8 @@ struct ng_host {
 
     /* The history of all documents. Points are texts, as callers write them: "#1234" (just
      * after that change), a time of RFC 3339, a day (its beginning in the zone of the gateway),
-     * "2h" or "7d" ago, "now", and where a document is meant one of its revisions, "7". Errors
-     * name `name`, the argument that the point comes from. All block. */
+     * "30m", "2h" or "7d" ago, "now", and where a document is meant one of its revisions, "7".
+     * Errors name `name`, the argument that the point comes from. All block. */
 
     /* The declaration of a collection; NULL: none that the caller may see. Does not block. */
     const struct ng_collection *(*collection)(struct ng_call *call, struct ng_str name);
@@ -359,8 +359,8 @@ struct ng_host {
     int (*trail)(struct ng_call *call, const struct ng_trail *trail, ng_event_fn *event,
                  void *user, uint64_t *ret_next);
     /* The runs with changes that the caller may see and `trail` selects by since, until, runs,
-     * agents, spaces and collections; several rows for one run, in no order. Also changes of
-     * such a run before `since` and after `until` count. */
+     * agents, spaces and collections; several rows for one run, in no order. Changes of such a
+     * run before `since` and after `until` do not count. */
     int (*runs)(struct ng_call *call, const struct ng_trail *trail, ng_run_fn *run, void *user);
     /* The members that people write (members of ng_collection) of the JSON of a document, as
      * one object by their last names, in the order of the declaration. body NULL: none. Call

@@ -197,10 +197,12 @@ static void test_lines_behind_the_end(void **state)
     for (size_t i = 0; i < NG_COUNT(cases); i++) {
         int behind = cases[i].lines + (cases[i].lines == 0 ? 2 : 1);
         put_text(cases[i].text);
-        expect_failure(
-            "history_read", args("{'id':'n','space':'shared','start_line':%d}", behind),
-            "INVALID_INPUT", 400,
-            args("`start_line` is %d, but there are %d lines", behind, cases[i].lines), NULL);
+        expect_failure("history_read",
+                       args("{'id':'n','space':'shared','start_line':%d}", behind),
+                       "INVALID_INPUT", 400,
+                       args("there is no line %d (`start_line`): the text has %d line%s",
+                            behind, cases[i].lines, cases[i].lines == 1 ? "" : "s"),
+                       NULL);
     }
     put_text("one\n");
     struct answer answer =
@@ -252,9 +254,10 @@ static void test_not_there(void **state)
         expect_failure(tools[i], args("{'id':'n','space':'shared'}"), "NOT_FOUND", 404, late,
                        until);
         expect_failure(tools[i], about(i, "3"), "NOT_FOUND", 404,
-                       args("`%s` is revision 3, but the newest one is 2", point_of(i)), NULL);
+                       args("there is no revision 3 (`%s`): the newest one is 2", point_of(i)),
+                       NULL);
         expect_failure(tools[i], "{\"id\":\"x\",\"space\":\"shared\"}", "NOT_FOUND", 404,
-                       "there is no document \"x\" in notebooks", NULL);
+                       "there is no document \"x\" in notebooks of the space shared", NULL);
     }
     put_text("again\n"); /* it was made anew: that is its creation now */
     put(&(struct put){.deletes = true});
@@ -304,7 +307,7 @@ static void test_bad_points(void **state)
         expect_failure(tools[tool], about(tool, point), "INVALID_INPUT", 400,
                        args("`%s` is \"%s\", it must be a revision such as 7, or #SEQ (the "
                             "number of a change), a time such as 2026-01-28T14:30:00Z, a day "
-                            "such as 2026-01-28, an age such as 2h or 7d, or now",
+                            "such as 2026-01-28, an age such as 30m, 2h or 7d, or now",
                             point_of(tool), point),
                        NULL);
     }

@@ -222,10 +222,12 @@ static void test_defaults(void **state)
            "{\"collection\":\"notebooks\",\"id\":\"n\",\"revision\":2,"
            "\"total_lines\":0,\"exact\":true,\"lines\":[],\"space\":\"shared\"}");
     expect_failure("history_blame", "{\"id\":\"n\",\"space\":\"shared\",\"start_line\":2}",
-                   "INVALID_INPUT", 400, "`start_line` is 2, but there are 0 lines", NULL);
+                   "INVALID_INPUT", 400,
+                   "there is no line 2 (`start_line`): the text has 0 lines", NULL);
     put_text("one\n");
     expect_failure("history_blame", "{\"id\":\"n\",\"space\":\"shared\",\"start_line\":3}",
-                   "INVALID_INPUT", 400, "`start_line` is 3, but there are 2 lines", NULL);
+                   "INVALID_INPUT", 400,
+                   "there is no line 3 (`start_line`): the text has 2 lines", NULL);
 }
 
 /* A line whose revision is thinned out is the next one's. */

@@ -60,12 +60,13 @@ static void test_versions(void **state)
                    "NOT_FOUND", 404, "n did not exist yet at this point (`from`)",
                    args("{'from':'%s'}", time_of(&n, 1)));
     expect_failure("history_diff", "{\"id\":\"n\",\"space\":\"shared\",\"from\":\"4\"}",
-                   "NOT_FOUND", 404, "`from` is revision 4, but the newest one is 3", NULL);
+                   "NOT_FOUND", 404, "there is no revision 4 (`from`): the newest one is 3",
+                   NULL);
     expect_failure("history_diff", "{\"id\":\"n\",\"space\":\"shared\",\"from\":\"x\"}",
                    "INVALID_INPUT", 400,
                    "`from` is \"x\", it must be a revision such as 7, or #SEQ (the number of a "
                    "change), a time such as 2026-01-28T14:30:00Z, a day such as 2026-01-28, an "
-                   "age such as 2h or 7d, or now",
+                   "age such as 30m, 2h or 7d, or now",
                    NULL);
 }
 

@@ -115,7 +115,7 @@ static void test_refusals(void **state)
                        "INVALID_INPUT", 400,
                        args("`at` is \"%s\", it must be #SEQ (the number of a change), a time "
                             "such as 2026-01-28T14:30:00Z, a day such as 2026-01-28, an age "
-                            "such as 2h or 7d, or now",
+                            "such as 30m, 2h or 7d, or now",
                             points[i]),
                        NULL);
     }

@@ -323,7 +323,7 @@ static void test_points(void **state)
         expect_failure("history_log", args("{'%s':'%s'}", name, point), "INVALID_INPUT", 400,
                        args("`%s` is \"%s\", it must be #SEQ (the number of a change), a time "
                             "such as 2026-01-28T14:30:00Z, a day such as 2026-01-28, an age "
-                            "such as 2h or 7d, or now",
+                            "such as 30m, 2h or 7d, or now",
                             name, point),
                        NULL);
     }
@@ -445,6 +445,40 @@ static void test_rights(void **state)
     answer_free(&answer);
 }
 
+/* Of each run the changes in the range, with their times also in another space; and the undos
+ * that were cut off. */
+static void test_runs(void **state)
+{
+    struct put one = {.space = "team"};
+    (void)state;
+    put(&(struct put){.collection = "history_undos",
+                      .id = "undo-aaaaaaaaaaaa",
+                      .json = "{\"agent\":\"ada\"}"});
+    for (int i = 0; i < 6; i++) {
+        one.run = i % 2 == 0 ? "a" : "b";
+        one.agent = i < 3 ? "ada" : "bob";
+        put(&one);
+    }
+    struct answer answer =
+        go("history_log",
+           args("{'by':'run','space':'team','since':'#%llu','until':'#%llu'}",
+                (unsigned long long)seq_of(&one, 2), (unsigned long long)seq_of(&one, 5)));
+    assert_string_equal(at(answer.text, "unfinished.0"), "undo-aaaaaaaaaaaa");
+    assert_string_equal(at(answer.text, "runs.0.run"), "a");
+    assert_string_not_equal(at(answer.text, "runs.0.agents.1"), "none");
+    assert_string_equal(at(answer.text, "runs.0.agents.2"), "none");
+    assert_int_equal(int_at(answer.text, "runs.0.changes"), 2);
+    assert_int_equal(int_at(answer.text, "runs.0.first_seq"), seq_of(&one, 3));
+    assert_int_equal(int_at(answer.text, "runs.0.last_seq"), seq_of(&one, 5));
+    assert_string_equal(at(answer.text, "runs.0.from"), time_of(&one, 3));
+    assert_string_equal(at(answer.text, "runs.0.to"), time_of(&one, 5));
+    assert_string_equal(at(answer.text, "runs.1.run"), "b");
+    assert_int_equal(int_at(answer.text, "runs.1.changes"), 1);
+    assert_string_equal(at(answer.text, "runs.1.from"), time_of(&one, 4));
+    assert_string_equal(at(answer.text, "runs.2"), "none");
+    answer_free(&answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +494,8 @@ int main(void)
         WITH_SMALL(test_pages_of_small_answers),
         WITH_SMALL(test_an_id_that_is_too_long),
         WITH(test_rights),
+        WITH(test_runs),
+        WITH_SQLITE(test_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

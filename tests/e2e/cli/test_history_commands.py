@@ -109,7 +109,10 @@ def test_stat_and_comparisons(store):
 def test_more_changes_than_a_page(served):
     for _ in range(120):
         served.call("notebook", "eve", "long", mode="create", name="long", newStr="text")
-    assert len(served.lines("log", "--oneline")) == 20
+    for words in (["log", "--oneline"], ["log", "--oneline", "long"]):
+        done = served.run(*words)
+        assert len(done.stdout.splitlines()) == 20 and done.returncode == 0
+        assert done.stderr == "notegate: only the newest 20 are shown; -n N shows more\n"
     assert len(served.lines("log", "--oneline", "-n", "110", "long")) == 110
     assert len(served.lines("log", "--oneline", "-n", "1000", "long")) == 120
     assert [len(page["changes"]) for page in served.objects("log", "long", "-n", "110")] == [100, 10]
@@ -187,11 +190,16 @@ def test_a_comparison_longer_than_an_answer(served):
 
 
 def test_blame(store):
-    rows = [re.fullmatch(r"(\d) \((\w+) +2\S+Z (\d)\) (.*)", line).groups() for line in store.lines("blame", "~ada/notebooks/todo")]
-    assert rows == [("1", "ada", "1", "one"), ("2", "ada", "2", "2"), ("3", "bob", "3", "three")]
+    lines = store.lines("blame", "~ada/notebooks/todo")
+    rows = [re.fullmatch(r"(\d) \((\w+) (\S+) (\S+) 2\S+Z (\d)\) (.*)", line).groups() for line in lines]
+    assert rows == [("1", "ada", "run-1", "notebook", "1", "one"), ("2", "ada", "run-1", "notebook", "2", "2"),
+                    ("3", "bob", "run-2", "notebook", "3", "three")]
     assert [line[-5:] for line in store.lines("blame", "~ada/notebooks/todo", "-L", "3,3")] == ["three"]
     assert len(store.lines("blame", "~ada/notebooks/todo@1", "-L2")) == 1
-    (answer,) = store.objects("blame", "~ada/notebooks/todo", "-L", ",2")
+    store.call("notebook", "elizabeth", "a-longer-run", mode="write", name="todo", oldStr="one", newStr="1", space="~ada")
+    lines = store.lines("blame", "~ada/notebooks/todo")
+    assert lines[0].startswith("4 (elizabeth a-longer-run notebook 2") and lines[1].startswith("2 (ada       run-1        notebook 2")
+    (answer,) = store.objects("blame", "~ada/notebooks/todo@3", "-L", ",2")
     assert [row["revision"] for row in answer["lines"]] == [1, 2]
 
 
@@ -231,11 +239,54 @@ def test_what_is_not_there(store, tmp_path):
                   ["show", "~ada/none/todo"], ["blame", "~ada/notebooks/todo", "-L", "9,9"], ["show", "todo@1h"]):
         done = store.run(*words)
         assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("notegate: "), done
+    for words, told in [
+            (["show", "none"], 'there is no document "none" in notebooks of the space ~local; SPACE/COLLECTION/ID, or `space`, names one of another'),
+            (["diff", "shared/notebooks/none"], 'there is no document "none" in notebooks of the space shared'),
+            (["show", "~ada/notebooks/todo@9"], "there is no revision 9 (`at`): the newest one is 3"),
+            (["diff", "~ada/notebooks/todo@9.."], "there is no revision 9 (`from`): the newest one is 3"),
+            (["blame", "~ada/notebooks/todo", "-L", "9,9"], "there is no line 9 (`start_line`): the text has 4 lines")]:
+        assert store.run(*words).stderr.startswith(f"notegate: {told}"), words
+    for name, tail in (("todo@yesterday", "yesterday"), ("./a@2026-13-45", "2026-13-45"), ("~ada/notebooks/todo@", "")):
+        for command in ("show", "diff", "blame"):
+            told = store.run(command, name).stderr.splitlines()[-1]
+            assert told.startswith(f'notegate: "@{tail}" is part of the name; a point is a revision such as 7, or #SEQ'), told
+    assert "is part of the name" not in store.run("show", "./a@b/c").stderr
     done = store.run("show", "none", "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["code"] == "NOT_FOUND"
-    assert store.ok("log", "none") == ""
     done = notegate("log", "--data-dir", tmp_path / "nothing", env=made())
     assert done.returncode == 1 and "nothing does not exist" in done.stderr
+
+
+def test_nothing_fits(store):
+    never = 'no change fits: there never was a document "{}" in {}'
+    for words, told in [
+            (["--agent", "eve"], "no change fits"), (["--runs", "--agent", "eve"], "no run fits"), (["todo", "--agent", "eve"], "no change fits"),
+            (["~ada/notebooks/todo", "--until", "1h"], "no change fits"), (["none"], never.format("none", "notebooks")),
+            (["none", "--agent", "ada"], never.format("none", "notebooks")), (["todo", "--space", "shared"], never.format("todo", "notebooks")),
+            (["shared/notebooks/todo"], never.format("todo", "notebooks of the space shared"))]:
+        done = store.run("log", *words)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"notegate: {told}\n"), words
+    (answer,) = store.objects("log", "none")
+    assert answer["changes"] == []
+    assert "only the newest" not in store.ok("log", "-n", "1") + store.ok("log")
+
+
+@pytest.mark.parametrize("option", ["run", "agent", "tool", "action", "collection", "space", "id", "since", "until"])
+def test_an_empty_option_selects_nothing(tmp_path, option):
+    """A variable that is not set must not select everything."""
+    for words in (["log"], ["diff", "--run", "x"], ["undo", "--run", "x", "--yes"], ["audit", "list"], ["audit", "export"]):
+        done = notegate(*words, f"--{option}=", "--data-dir", tmp_path, env=made())
+        told = f"--{option} is empty: give it a value, or leave it out\n", f'--{option} is "", it must be 1 to 64 of'
+        assert done.returncode == 2 and done.stderr.startswith(tuple(f"notegate: {text}" for text in told)) and done.stdout == "", done
+
+
+def test_an_empty_part_of_a_list(tmp_path):
+    for value in (",", "a,", ",a", "a,,b"):
+        done = notegate("log", "--agent", value, "--data-dir", tmp_path, env=made())
+        assert done.returncode == 2 and f'--agent is "{value}", which has an empty part at a comma' in done.stderr, done
+    for words in (["audit", "list", "--outcome", ""], ["show", "a", "--space", ""]):
+        done = notegate(*words, "--data-dir", tmp_path, env=made())
+        assert done.returncode == 2 and f"{words[-2]} is empty" in done.stderr, done
 
 
 # ---- names and texts of others ----

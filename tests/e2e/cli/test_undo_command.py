@@ -196,12 +196,12 @@ def test_the_rest_of_one_that_was_cut_off(tmp_path):
     store = Store(tmp_path / "data")
     assert store.ok("undo", "--list") == "" and store.objects("undo", "--list") == [{"unfinished": []}]
     listed = cut_off(store)
-    unfinished = listed.stdout.splitlines()
-    assert len(unfinished) == 1 and re.fullmatch(RUN, unfinished[0])
+    told = re.fullmatch(rf"({RUN})  left: (\d+) documents changed by eve: \2 to take back, 0 unchanged, 0 conflicts\n", listed.stdout)
+    unfinished = [told[1]]
     assert f"was cut off; `notegate undo --continue {unfinished[0]}` does the rest" in listed.stderr
     assert json.loads(store.run("undo", "--list", "--json").stdout) == {"unfinished": unfinished}
     preview = json.loads(store.run("undo", "--continue", unfinished[0], "--dry-run", "--json").stdout)
-    assert preview["total"] == preview["undone"] > 0
+    assert preview["total"] == preview["undone"] == int(told[2]) > 0
     done = json.loads(store.run("undo", "--continue", unfinished[0], "--yes", "--json").stdout)
     assert done["undo"] == unfinished[0] and done["undone"] == preview["undone"]
     assert store.ok("undo", "--list") == ""
@@ -220,6 +220,8 @@ def test_the_rest_of_one_that_was_cut_off(tmp_path):
     (["a", "--run", "x", "--yes"], 'unexpected argument "a"'), (["--continue", "undo-a", "--run", "x", "--yes"], "--continue does the rest"),
     (["--list", "--yes"], "--list stands alone"), (["--list", "--run", "x"], "--list stands alone"),
     (["--run", "x", "--at", "1", "--yes"], '"undo" does not take --at'), (["--run", "x", "--stat"], '"undo" does not take --stat'),
+    (["--run", "", "--yes"], "--run is empty"), (["--run", "x", "--agent", "", "--yes"], "--agent is empty"), (["--run=", "--dry-run"], "--run is empty"),
+    (["--run", "x", "--tool", "", "--yes"], "--tool is empty"), (["--run", ",", "--yes"], '--run is ",", which has an empty part'),
     (["--run", "x", "--as", "a b", "--yes"], '--as is "a b"')])
 def test_wrong_command_lines(tmp_path, words, told):
     done = subprocess.run([BINARY, "undo", *words, "--data-dir", tmp_path], capture_output=True, stdin=subprocess.DEVNULL, text=True,

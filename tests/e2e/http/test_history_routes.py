@@ -60,6 +60,24 @@ def test_the_bytes(served):
         assert answer.headers["Content-Type"] == "application/json" and answer.json()["documents"], "several have no bytes"
 
 
+def test_bytes_that_no_answer_holds(tmp_path):
+    """They are whole or refused, unless the request asks for a part."""
+    running = Gateway(tmp_path / "data", ["limits.result=64KiB"])
+    text = "".join(f"line {number}\n" for number in range(20000))
+    plain = {"Accept": "text/plain"}
+    named = {"id": "long", "space": "shared"}
+    for content in ("one\n", text):
+        assert running.call("notebook", {"mode": "create", "name": "long", "newStr": content, "space": "shared"}).status_code == 200
+    for path, more in (("/at", {}), ("/at", {"start_line": "2"}), ("/at", {"max_lines": "19000"}), ("/diff", {})):
+        answer = get(running, path, plain, **named, **more)
+        assert (answer.status_code, answer.json()["code"]) == (413, "TOO_LARGE"), (path, more)
+    assert get(running, "/at", **named).json()["next_line"] > 1000 and get(running, "/diff", **named).json()["truncated"]
+    parts = [get(running, "/at", plain, **named, start_line=str(line), max_lines="1000") for line in range(1, 20001, 1000)]
+    assert {part.status_code for part in parts} == {200} and "".join(part.text for part in parts) == text
+    assert get(running, "/at", plain, **named, start_line="19001").text == text[text.index("line 19000\n"):]
+    assert running.stop() == 0
+
+
 def test_diff_of_a_run(served):
     (row,) = get(served, "/diff", run="day").json()["documents"]
     assert (row["space"], row["collection"], row["id"], row["from"], row["to"]) == ("shared", "notebooks", "a,b", 1, 2)

@@ -82,6 +82,68 @@ def test_list_and_its_filters(served):
         assert audit(data, *words).returncode == 2, words
 
 
+def test_what_the_list_does_not_show(served):
+    """On stderr, for people only: stdout has entries, and a program sees that there are none."""
+    for words, told in ((("--agent", "eve"), "notegate: no entry fits\n"), (("--agent", "ann"), ""), (("-n", "1"), "")):
+        done = audit(served.data_dir, "list", *words)
+        assert (done.returncode, done.stderr) == (0, told), words
+    assert audit(served.data_dir, "list", "--agent", "eve", "--json").stderr == ""
+    for number in range(20):
+        assert served.call("notebook", WRITE | {"name": f"n{number}"}, {"X-Notegate-Agent": "dan"}).status_code == 200
+    eventually(lambda: len(rows(served.data_dir, "list", "--json", "--agent", "dan", "-n", "30")) == 20, what="all entries")
+    done = audit(served.data_dir, "list")
+    assert len(done.stdout.splitlines()) == 20 and done.stderr == "notegate: only the newest 20 are shown; -n N shows more, if more fit\n"
+
+
+def test_filters_are_those_of_the_history(served):
+    """Lists by commas, a final * and its escape, numbers of changes and other points."""
+    data = served.data_dir
+    assert served.call("notebook", WRITE | {"name": "a*"}, {"X-Notegate-Agent": "cy"}).status_code == 200
+    found = eventually(lambda: rows(data, "list", "--json", "--id", r"a\*"), what="the entry")
+    assert ids(found) == ["a*"]
+    assert ids(rows(data, "list", "--json", "--id", "a*")) == ["a*", "a2", "a1"]
+    assert ids(rows(data, "list", "--json", "--agent", "bob,cy")) == ["a*", "b1"]
+    assert ids(rows(data, "list", "--json", "--run", "run-bob,run-ann", "--action", "deleted,created")) == ["a2", "b1", "a1"]
+    assert ids(rows(data, "list", "--json", "--collection", "pages,notebooks", "--tool", "x,notebook", "--space", "team,x")) == ["a2", "b1", "a1"]
+    assert rows(data, "list", "--json", "--agent", "an,n,ann bob", "--outcome", "ok") == []
+    seqs = {row["docs"][0]["id"]: row["docs"][0]["seq"] for row in rows(data, "list", "--json") if "docs" in row}
+    assert ids(rows(data, "list", "--json", "--since", f"#{seqs['a1']}", "--until", f"#{seqs['a2']}")) == ["a2", "b1"]
+    assert rows(data, "list", "--json", "--until", "#0") == []
+    assert ids(rows(data, "list", "--json", "--until", "now")) == ["a*", "a2", "b1", "a1"]
+
+    def answered(**parameters):
+        answer = served.client.get("/v1/audit", params=parameters)
+        assert answer.status_code == 200, answer.text
+        return ids(answer.json()["entries"])
+
+    assert answered(agent="bob,cy") == ["a*", "b1"] and answered(id=r"a\*") == ["a*"] and answered(since=f"#{seqs['a2']}") == ["a*"]
+    for wrong in ({"since": "7"}, {"until": "#x"}, {"path": "a.txt"}, {"path": "/a.txt", "id": "a"}):
+        refused(served.client.get("/v1/audit", params=wrong), 400, "INVALID_INPUT")
+    for words in (("--since", "7"), ("--path", "no-folder/a"), ("--path", "/a", "--id", "a")):
+        assert audit(data, "list", *words).returncode == 2, words
+
+
+def test_entries_of_a_file(tmp_path):
+    data, root = tmp_path / "data", tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(root)
+    gateway = Gateway(data, sets=["plugins=file_editor", "audit=on", f"roots={root}"])
+    paths = [str(root / name) for name in ("one.txt", "sub/two.txt")]
+    for path in paths:
+        assert gateway.call("fileEditor", {"command": "create", "path": path, "file_text": "one\n"}).status_code == 200
+    eventually(lambda: len(rows(data, "list", "--json", "--tool", "fileEditor")) == 2, what="the entries")
+    assert ids(rows(data, "list", "--json", "--path", paths[0])) == paths[:1]
+    assert ids(rows(data, "list", "--json", "--path", tmp_path / "link" / "sub" / "two.txt")) == paths[1:]
+    assert ids(rows(data, "list", "--json", "--path", tmp_path / "link" / "sub" / "*")) == paths[1:]
+    assert ids(rows(data, "list", "--json", "--path", root / "*")) == paths[::-1]
+    assert rows(data, "list", "--json", "--path", root / "one.txt\\*") == []
+    (root / "one.txt").unlink()
+    assert ids(rows(data, "list", "--json", "--path", tmp_path / "link" / "one.txt")) == paths[:1]
+    answer = gateway.client.get("/v1/audit", params={"path": paths[1]})
+    assert ids(answer.json()["entries"]) == paths[1:]
+    assert gateway.stop() == 0
+
+
 def test_export(served):
     data = served.data_dir
     exported = rows(data, "export")

@@ -42,7 +42,7 @@ def test_every_block_in_order(guide):
     shell, home = guide
     _, listing, asked, verify, kept, export, redact = blocks(GUIDE, "sh")
     lines = shell(listing).splitlines()
-    shown = json.loads(lines[-1])
+    shown, = (json.loads(line) for line in lines if line.startswith("{"))
     assert shown["agent"] == "ann" and shown["docs"][0]["id"] == "plan"
     assert re.search(r"^\S+Z ok rest ann notebook create notebooks/plan@1 #\d+$", lines[0])
     page = json.loads(shell(asked))
@@ -55,6 +55,9 @@ def test_every_block_in_order(guide):
     events = [json.loads(line) for line in (home / "audit-ocsf.jsonl").read_text().splitlines()]
     assert len(events) >= len(rows) and {event["class_uid"] for event in events} == {6003}
     told = shell(redact)
-    assert told.startswith("1 name redacted\n") and "the log is whole" in told
+    assert told.startswith("revoked ") and "\n1 name redacted\n" in told and "the log is whole" in told
     rows = [json.loads(line) for line in shell("notegate audit list --json").splitlines()]
     assert "ann" not in {row.get("agent") for row in rows}
+    # The key's id is there, and no entry tells whose it was: nothing comes after the redaction.
+    assert shown["key"] in {row.get("key") for row in rows} and '"ann"' not in shell("notegate audit export")
+    assert "401" in shell("curl -s -o refused -w '%{http_code}' http://127.0.0.1:8420/v1/me -H \"Authorization: Bearer $(cat ann.key)\"")

@@ -48,6 +48,7 @@ def test_what_happened(shown):
 def test_who_wrote_this_line(shown):
     lines = shown[2].splitlines()
     assert ["ana" in lines[0], "robot" in lines[1], "ben" in lines[2]] == [True] * 3
+    assert "(robot night notebook " in lines[1] and "(ben   -     notebook " in lines[2]
     assert lines[-1] == "one"
 
 

@@ -9,6 +9,7 @@ import random
 import re
 import threading
 import time
+import urllib.parse
 
 import httpx
 import pytest
@@ -29,10 +30,10 @@ NOTEBOOK = {"cells": [{"cell_type": "code", "execution_count": None, "id": "c", 
 class World:
     """A gateway with a root of files, notes and notebooks of cells."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *more):
         self.data, self.root = folder / "data", folder / "root"
         self.root.mkdir()
-        self.sets = [PLUGINS, f"roots={self.root}", f"opennotes.notebooks={self.root}"]
+        self.sets = [PLUGINS, f"roots={self.root}", f"opennotes.notebooks={self.root}", *more]
         self.gateway = Gateway(self.data, self.sets)
 
     def write(self, agent, tool, /, **arguments):
@@ -162,6 +163,8 @@ def test_a_file_without_versions(world):
         told = world.command(*words, "./new.txt", cwd=world.root, status=1)
         assert "no version of" in told and "history.files" in told
     assert world.log(str(world.root / "new.txt")) == []
+    done = notegate("log", world.root / "new.txt", "--data-dir", world.data, env=environment())
+    assert (done.returncode, done.stdout) == (0, "") and f"no change fits: no tool has changed {world.root / 'new.txt'}" in done.stderr
     (world.root / "new.txt").unlink()
 
 
@@ -173,6 +176,43 @@ def test_bytes_that_are_no_text(world):
     answer = world.get("/at", "text/plain", path=str(world.root / "copy.bin"))
     assert answer.content == data and answer.headers["Content-Type"] == "application/octet-stream"
     assert world.get("/at", path=str(world.root / "copy.bin")).json()["encoding"] == "base64"
+
+
+def test_the_log_with_comparisons(world):
+    """The lines that `diff` shows of the same version, of each kind of file; also of one that was moved since, and of a copy."""
+    for name, version in (("plain.txt", 4), ("plain.txt", 2), ("note.md", 3), ("cells.ipynb", 2)):
+        path = str(world.root / name)
+        compared = world.command("diff", f"{path}@{version - 1}..{version}")
+        assert compared.startswith(f"--- {path}@{version - 1}\n") and compared in world.command("log", path, "-p"), name
+    for words in (("--run", "day"), ("--tool", "updateNotebookCell"), (str(world.root / "plain.txt"),)):
+        assert "no comparison" not in world.command("log", "-p", "-n", "100", *words), words
+    old, new = str(world.root / "old.txt"), str(world.root / "new.txt")
+    world.write("ada", "fileEditor", command="create", path=old, file_text="first\n")
+    world.edit("ada", "old.txt", 1, "second")
+    world.write("bob", "fileEditor", command="move", path=old, destination=new)
+    world.edit("bob", "new.txt", 2, "third")
+    told = world.command("log", new, "-p")
+    assert all(f"\n+{line}\n" in told for line in ("first", "second", "third")) and "no comparison" not in told
+    assert f"--- {old}@1\n+++ {old}@2\n" in told
+
+
+def test_files_by_their_uris(world):
+    """As search and MCP name them; the history of a cell is that of its notebook."""
+    for kind, name, more in (("file", "plain.txt", ""), ("note", "note.md", ""), ("file", "cells.ipynb", ""), ("cell", "cells.ipynb", "#c")):
+        path = str(world.root / name)
+        uri = f"notegate://shared/{kind}/{urllib.parse.quote(path + more, safe='')}"
+        for words in (("show",), ("blame",), ("diff",), ("log",), ("log", "-p")):
+            assert world.command(*words, uri) == world.command(*words, path), (words, uri)
+        for words in (("show", "@1"), ("blame", "@1"), ("diff", "@1.."), ("diff", "@1..2")):
+            assert world.command(words[0], uri + words[1]) == world.command(words[0], path + words[1]), (words, uri)
+    assert "absolute path" in world.command("show", "notegate://shared/file/plain.txt", status=2)
+
+
+def test_a_change_without_a_version_has_no_comparison(tmp_path):
+    world = World(tmp_path, "history.files=false")
+    world.write("ada", "fileEditor", command="create", path=str(world.root / "a.txt"), file_text="one\n")
+    assert "(no comparison: its content is not kept)" in world.command("log", "-p")
+    assert world.gateway.stop() == 0
 
 
 # ---- kills ----

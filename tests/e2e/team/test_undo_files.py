@@ -3,19 +3,17 @@
 kills."""
 
 import concurrent.futures
-import contextlib
 import json
-import os
 import random
 import threading
 import time
 
 import pytest
+from cli_support import environment, notegate
 from conftest import Gateway
+from undo_support import KILLS, PLUGINS, ask, cut_off, edit, replace, results, undo
 
 SEED = random.randrange(2**32)
-PLUGINS = "plugins=notebook,file_editor,opennotes,cells,history"
-KILLS = int(os.environ.get("NOTEGATE_UNDO_KILLS", "4"))
 FILES = 24
 PEOPLE = ("ana", "ben")
 
@@ -27,29 +25,6 @@ def place(tmp_path):
     gateway = Gateway(tmp_path / "data", [PLUGINS, f"roots={root}", f"opennotes.notebooks={root}"])
     yield gateway, root
     assert gateway.stop() == 0, gateway.errors
-
-
-def ask(gateway, tool, arguments, by="lead", run=None, status=200):
-    headers = {"X-Notegate-Agent": by} | ({"X-Notegate-Run": run} if run else {})
-    answer = gateway.call(tool, arguments, headers)
-    assert answer.status_code == status, (arguments, answer.text)
-    return answer.json().get("result", answer.json())
-
-
-def edit(gateway, path, run="night", by="robot", **arguments):
-    return ask(gateway, "fileEditor", {"path": str(path)} | arguments, by, run)
-
-
-def replace(gateway, path, old, new, **more):
-    return edit(gateway, path, command="str_replace", old_str=old, new_str=new, **more)
-
-
-def undo(gateway, **arguments):
-    return ask(gateway, "history_undo", {"dry_run": False} | arguments)
-
-
-def results(answer):
-    return {os.path.basename(item["id"]): (item["result"], item.get("conflict", {}).get("reason")) for item in answer["items"]}
 
 
 def test_each_kind_of_change_is_taken_back(place):
@@ -95,6 +70,20 @@ def test_each_kind_of_change_is_taken_back(place):
     assert (root / "created").read_text() == "robot\n"
 
 
+def test_lines_of_a_conflict_are_those_of_the_file(place):
+    """Newer changes of the run have been taken out before the one that conflicts."""
+    gateway, root = place
+    (root / "a").write_text("one\ntwo\nthree\nfour\n")
+    replace(gateway, root / "a", "four", "robot")
+    replace(gateway, root / "a", "robot", "ana", by="ana", run="day")
+    edit(gateway, root / "a", command="insert", insert_line=0, new_str="top\ntop\n")
+    before = (root / "a").read_text()
+    told = undo(gateway, run="night")
+    assert results(told) == {"a": ("conflict", "overlap")} and (root / "a").read_text() == before
+    line = before.split("\n").index("ana") + 1
+    assert line > 4 and told["items"][0]["conflict"]["at"] == [{"line": line, "present": "ana", "before": "four"}]
+
+
 def test_moves_that_went_on_and_places_that_are_taken(place):
     gateway, root = place
     for name in ("on", "taken", "gone"):
@@ -108,6 +97,63 @@ def test_moves_that_went_on_and_places_that_are_taken(place):
     found = results(undo(gateway, run="night"))
     assert found == {"on2": ("conflict", "moved_on"), "taken2": ("conflict", "path_taken"), "gone": ("conflict", "gone")}
     assert (root / "on3").exists() and (root / "taken2").exists() and (root / "taken").read_text() == "ana\n"
+
+
+def test_what_was_taken_back_is_no_conflict_once_more(place):
+    gateway, root = place
+    for name in ("moved", "followed"):
+        (root / name).write_text("one\ntwo\n")
+    edit(gateway, root / "moved", command="move", destination=str(root / "there"))
+    replace(gateway, root / "followed", "two", "robot")
+    edit(gateway, root / "followed", command="move", destination=str(root / "on"), by="ana", run="day")
+    told = undo(gateway, run="night")
+    assert told["undone"] == 2 and sorted(path.name for path in root.iterdir()) == ["moved", "on"]
+    replace(gateway, root / "on", "two", "ana", by="ana", run="day")
+    assert results(undo(gateway, run="night", dry_run=True)) == {"there": ("unchanged", None), "followed": ("unchanged", None)}
+    # The move is there again, and others have moved on.
+    assert results(undo(gateway, run=told["undo"], id=str(root / "moved")))["moved"][0] == "undone" and (root / "there").exists()
+    edit(gateway, root / "there", command="move", destination=str(root / "far"), by="ana", run="day")
+    assert results(undo(gateway, run="night", dry_run=True))["there"] == ("conflict", "moved_on")
+
+
+def test_numbers_of_changes_in_any_order(place):
+    gateway, root = place
+    (root / "a").write_text("one\n")
+    edit(gateway, root / "a", command="move", destination=str(root / "b"))
+    edit(gateway, root / "b", command="move", destination=str(root / "c"))
+    changes = ask(gateway, "history_log", {"run": "night"})["changes"]
+    at_new = sorted(row["seq"] for row in changes if row["id"] in (str(root / "b"), str(root / "c")) and "to" not in row["summary"])
+    assert len(at_new) == 2
+    assert undo(gateway, changes=at_new)["undone"] == 2
+    assert (root / "a").exists() and not (root / "b").exists() and not (root / "c").exists()
+
+
+def test_the_number_at_the_old_path_of_a_move_is_that_of_the_move(place):
+    gateway, root = place
+    (root / "a").write_text("one\n")
+    edit(gateway, root / "a", command="move", destination=str(root / "b"))
+    away, = (row["seq"] for row in ask(gateway, "history_log", {"run": "night"})["changes"] if row["summary"].startswith("moved to"))
+    assert undo(gateway, changes=[away])["undone"] == 1
+    assert (root / "a").exists() and not (root / "b").exists()
+
+
+def test_the_command_tells_where_files_are(place, tmp_path):
+    gateway, root = place
+    for name in ("back", "on", "edited"):
+        (root / name).write_text(f"{name}\nmoved from {root}/nowhere\n")
+    edit(gateway, root / "back", command="move", destination=str(root / "back2"))
+    edit(gateway, root / "on", command="move", destination=str(root / "on2"))
+    replace(gateway, root / "edited", "edited", "moved from ")
+    for old, new in (("on2", "on3"), ("on3", "on4")):
+        edit(gateway, root / old, command="move", destination=str(root / new), by="ana", run="day")
+    for words, result in ((["--dry-run"], "undo  "), (["--yes"], "undone")):
+        done = notegate("undo", "--run", "night", *words, "--data-dir", tmp_path / "data", env=environment())
+        lines = {line.split()[1]: line for line in done.stdout.splitlines()[:3]}
+        assert done.returncode == 1 and done.stderr == "" and lines.keys() == {str(root / name) for name in ("back2", "on2", "edited")}
+        assert lines[str(root / "back2")].startswith(result) and lines[str(root / "back2")].endswith(f" → {root / 'back'}")
+        assert lines[str(root / "on2")].endswith(f"moved_on: it was moved on since, and is now {root / 'on4'}")
+        assert "→" not in lines[str(root / "edited")]
+    assert (root / "back").exists()
 
 
 def test_an_edit_is_taken_out_of_a_file_that_was_moved_since(place):
@@ -176,19 +222,6 @@ def test_a_note_that_moved_comes_back_with_its_links(place):
     ask(gateway, "opennotes_delete", {"path": "plan.md"}, "robot", "cleanup")
     undo(gateway, run="cleanup")
     assert notes_of(root) == before
-
-
-def test_a_moved_folder_is_not_torn(place):
-    gateway, root = place
-    (root / "sub").mkdir()
-    for name in ("a.md", "b.md"):
-        edit(gateway, root / "sub" / name, command="create", file_text=f"{name}\n", run="before")
-    (root / "links.md").write_text("[a](sub/a.md)\n")
-    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
-    moved = notes_of(root)
-    told = undo(gateway, run="night")
-    assert told["undone"] == 0 and {item["conflict"]["reason"] for item in told["items"]} == {"not_kept"}, told
-    assert notes_of(root) == moved and moved["links.md"] == "[a](new/a.md)\n"
 
 
 def test_cells_need_the_mode_agent_wherever_they_are(place):
@@ -348,22 +381,6 @@ def test_a_run_is_taken_back_while_people_work(place):
         lines = path.read_text().split("\n")
         assert set(written[path]) <= set(lines), path
         assert any(line.startswith("robot") for line in lines) == (str(path) in conflicts), path
-
-
-def cut_off(gateway, run, delay):
-    """Kills the gateway while it takes the run back. Has it answered?"""
-    def go():
-        with contextlib.suppress(Exception):
-            return undo(gateway, run=run)
-        return None
-
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(go)
-        time.sleep(delay)
-        gateway.process.kill()
-        gateway.process.wait()
-    gateway.client.close()
-    return answer.result()
 
 
 def test_a_kill_leaves_whole_files_and_the_rest_is_done_later(tmp_path):

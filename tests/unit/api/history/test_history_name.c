@@ -59,6 +59,9 @@ static void names(void **state)
          NONE},
         {"notegate://shared/notebook/a%zz", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"notegate://shared", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
+        {"notegate://shared/file/a.txt", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
+        {"notegate://shared/file/", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
+        {"notegate://shared/cell/%2Fsrv%2Fa.ipynb", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"notegate://shared/notebook/a?revision=2", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
         {"@7", HISTORY_POINT_ONE, NONE, NONE, NONE, NONE},
@@ -108,6 +111,12 @@ static void paths(void **state)
         {"/shared/notebooks/todo", HISTORY_POINT_ONE, "/shared/notebooks/todo", NONE},
         {"//a", HISTORY_POINT_ONE, "//a", NONE},
         {"/", HISTORY_POINT_ONE, "/", NONE},
+        {"notegate://shared/file/%2Fsrv%2Fa%20b.txt", HISTORY_POINT_ONE, "/srv/a b.txt", NONE},
+        {"notegate://shared/file//srv/a.txt@7", HISTORY_POINT_ONE, "/srv/a.txt", "7"},
+        {"notegate://~ada/note/%2Fnotes%2Fa.md@1..2", HISTORY_POINT_RANGE, "/notes/a.md",
+         "1..2"},
+        {"notegate://shared/cell/%2Fsrv%2Fa%23b.ipynb%23c1", HISTORY_POINT_NONE,
+         "/srv/a#b.ipynb", NONE},
     };
     (void)state;
     for (size_t i = 0; i < NG_COUNT(cases); i++) {

@@ -26,7 +26,8 @@
     "\\n@@ -1,2 +1,2 @@\\n one\\n-\\ttwo\\u001b\\n+three\\n\"}"
 #define BLAME                                                                                  \
     "{\"total_lines\":4,\"lines\":[{\"first\":1,\"last\":2,\"text\":\"one\\n\\ttwo\","         \
-    "\"revision\":10,\"time\":\"2026-01-28T14:30:00.123Z\",\"agent\":\"ada\"},"                \
+    "\"revision\":10,\"time\":\"2026-01-28T14:30:00.123Z\",\"agent\":\"ada\","                 \
+    "\"run\":\"night\",\"tool\":\"notebook\"},"                                                \
     "{\"first\":3,\"last\":4,\"text\":\"three\\u001b\\n\",\"revision\":9,"                     \
     "\"time\":\"2026-01-28T14:30:01.123Z\"}]}"
 
@@ -156,8 +157,9 @@ static void blames(void **state)
 {
     (void)state;
     expect_print(history_print_blame, shown, BLAME,
-                 "10 (ada 2026-01-28T14:30:00Z 1) one\n10 (ada 2026-01-28T14:30:00Z 2) \ttwo\n"
-                 " 9 (-   2026-01-28T14:30:01Z 3) three\\u001b\n");
+                 "10 (ada night notebook 2026-01-28T14:30:00Z 1) one\n"
+                 "10 (ada night notebook 2026-01-28T14:30:00Z 2) \ttwo\n"
+                 " 9 (-   -     -        2026-01-28T14:30:01Z 3) three\\u001b\n");
     expect_print(history_print_blame, plain, "{\"total_lines\":1,\"lines\":[]}", "");
 }
 

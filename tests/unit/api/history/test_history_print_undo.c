@@ -37,8 +37,9 @@ static const struct history_style plain = {.is_coloured = false};
 static const struct history_style shown = {.is_escaped = true};
 static const struct history_style coloured = {.is_coloured = true, .is_escaped = true};
 
-static void expect_print(struct history_style style, enum history_undo_rows rows,
-                         const char *json, const char *wanted)
+static void expect_placed(struct history_style style, enum history_undo_rows rows,
+                          const struct history_places *places, const char *json,
+                          const char *wanted)
 {
     struct arena arena;
     struct buf out;
@@ -47,11 +48,24 @@ static void expect_print(struct history_style style, enum history_undo_rows rows
     buf_init(&out, TEXT_MAX);
     assert_int_equal(json_parse(&arena, ng_str_of(json), JSON_DEPTH_DEFAULT, &value, NULL),
                      NG_OK);
-    history_print_undo(&out, style, value, rows);
+    history_print_undo(&out, style, value, rows, places);
     assert_int_equal(out.rc, NG_OK);
     assert_string_equal(buf_cstr(&out), wanted);
     buf_done(&out);
     arena_done(&arena);
+}
+
+static void expect_print(struct history_style style, enum history_undo_rows rows,
+                         const char *json, const char *wanted)
+{
+    const struct history_places none = {NULL, NULL};
+    expect_placed(style, rows, &none, json, wanted);
+}
+
+static void place(void *user, const struct ng_value *item, struct buf *out)
+{
+    (void)buf_printf(out, " (%s of %.*s)", (const char *)user,
+                     (int)json_get_text(item, "id").len, json_get_text(item, "id").data);
 }
 
 static void previews(void **state)
@@ -81,11 +95,41 @@ static void undos(void **state)
                  "unchanged, 0 conflicts\n");
 }
 
+static void left(void **state)
+{
+    struct arena arena;
+    struct buf out;
+    const struct ng_value *value = NULL;
+    (void)state;
+    arena_init(&arena, TEXT_MAX);
+    buf_init(&out, TEXT_MAX);
+    assert_int_equal(json_parse(&arena, ng_str_of(PREVIEW), JSON_DEPTH_DEFAULT, &value, NULL),
+                     NG_OK);
+    history_print_undo_left(&out, value);
+    assert_string_equal(buf_cstr(&out), "  left: 300 documents changed by ada, b\\u000ab: 1 to "
+                                        "take back, 1 unchanged, 1 conflict");
+    buf_done(&out);
+    arena_done(&arena);
+}
+
+static void placed(void **state)
+{
+    char user[] = "place";
+    const struct history_places places = {place, user};
+    (void)state;
+    expect_placed(plain, HISTORY_UNDO_ALL, &places, DONE,
+                  "undone     s/pages/i  +0 -1 (place of i)\n1 document: 1 taken back, 0 "
+                  "unchanged, 0 conflicts\nrun undo-1; `notegate undo --run undo-1` takes this "
+                  "back\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(previews),
         cmocka_unit_test(undos),
+        cmocka_unit_test(left),
+        cmocka_unit_test(placed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/audit/audit_names.h"
+#include "core/audit/audit_values.h"
 #include "core/base/arena.h"
 #include "core/base/str.h"
 
@@ -18,6 +20,10 @@
 #define DECEMBER INT64_C(1797000000000) /* 2026-12-11 */
 #define FILE_NAME "names/2026-11.jsonl"
 #define ALLOCATIONS_MAX 200
+/* Bytes in front of the lines of a large file, all of them a hole. */
+#define LARGE ((off_t)300 * 1024 * 1024)
+/* Values whose lines take many pieces of a file. */
+#define MANY 2000
 
 static bool disk_refuses;
 
@@ -156,6 +162,138 @@ static void test_a_refusing_disk(void **state)
     rig_done(&rig);
 }
 
+/* ---- large files ---- */
+
+/* The value behind the name of a value; `text` is the name's line. */
+static void expect_behind(int dir, const char *text, const char *value)
+{
+    struct ng_str found;
+    struct buf error;
+    struct audit_values *values = audit_values_open(dir);
+    char wanted[AUDIT_NAMED_MAX + 32];
+    (void)snprintf(wanted, sizeof(wanted), "\"value\":\"%s\"}", value);
+    const char *line = strstr(text, wanted);
+    assert_non_null(line);
+    while (line > text && line[-1] != '\n') {
+        line--;
+    }
+    const struct ng_str name = str_make(strchr(line, '~'), AUDIT_NAME_SIZE - 1);
+    buf_init(&error, 1024);
+    assert_int_equal(
+        audit_values_get(values, ng_str_of("2026-11-30T00:00:00Z"), name, &found, &error),
+        NG_OK);
+    assert_true(str_is(found, value));
+    audit_values_close(values);
+    buf_done(&error);
+}
+
+/* More than memory should hold: the end is read at a start, and all of it in pieces. */
+static void test_a_large_file(void **state)
+{
+    (void)state;
+    struct audit_rig rig;
+    struct stat info;
+    uint64_t count = 0;
+    size_t len = 0;
+    rig_make(&rig);
+    rig_open(&rig);
+    assert_int_equal(names_of(&rig, three, NG_COUNT(three)), NG_OK);
+    char *lines = rig_read(&rig, FILE_NAME, &len);
+    int dir = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(dir, FILE_NAME, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, "\n", 1, LARGE), 1);
+    assert_int_equal(pwrite(fd, lines, len, LARGE + 1), len);
+    assert_int_equal(names_of(&rig, three, NG_COUNT(three)), NG_OK);
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(info.st_size, LARGE + 1 + (off_t)len); /* they have their lines */
+    expect_behind(dir, lines, "10.0.0.1");
+    assert_int_equal(audit_names_check(dir, &count, &rig.error), NG_EFAILED);
+    assert_int_equal(count, 1 + NG_COUNT(three));
+    assert_non_null(strstr(buf_cstr(&rig.error), "line 1 of the audit log's file " FILE_NAME));
+    buf_clear(&rig.error);
+    assert_int_equal(audit_values_redact(dir, ng_str_of("shared"), &count, &rig.error),
+                     NG_EFAILED);
+    assert_non_null(strstr(buf_cstr(&rig.error), "damaged"));
+    (void)close(fd);
+    (void)close(dir);
+    free(lines);
+    rig_done(&rig);
+}
+
+/* Lines begin in one piece and end in the next. */
+static void test_many_names(void **state)
+{
+    (void)state;
+    struct audit_rig rig;
+    static char texts[MANY][AUDIT_NAMED_MAX];
+    static const char *values[MANY];
+    uint64_t count = 0;
+    uint32_t seed = 1;
+    size_t len = 0;
+    rig_make(&rig);
+    rig_open(&rig);
+    rig_grow(&rig, 1);
+    for (size_t i = 0; i < MANY; i++) {
+        int digits = snprintf(texts[i], sizeof(texts[i]), "%zu-", i);
+        memset(texts[i] + digits, 'x', rig_any(&seed, AUDIT_NAMED_MAX - 10));
+        values[i] = texts[i];
+    }
+    assert_int_equal(names_of(&rig, values, MANY), NG_OK);
+    assert_int_equal(names_of(&rig, values, MANY), NG_OK); /* they are known */
+    assert_int_equal(names_count(&rig), MANY);
+    char *lines = rig_read(&rig, FILE_NAME, &len);
+    int dir = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < MANY; i += MANY / 10) {
+        expect_behind(dir, lines, values[i]);
+    }
+    assert_int_equal(audit_values_redact(dir, ng_str_of(values[7]), &count, &rig.error), NG_OK);
+    assert_int_equal(count, 1);
+    char *kept = rig_read(&rig, FILE_NAME, &len);
+    char *gone = strstr(lines, values[7]);
+    while (gone > lines && gone[-1] != '\n') {
+        gone--;
+    }
+    const char *after = strchr(gone, '\n') + 1;
+    memmove(gone, after, strlen(after) + 1);
+    assert_string_equal(kept, lines);
+    assert_int_equal(names_count(&rig), MANY - 1);
+    (void)close(dir);
+    free(lines);
+    free(kept);
+    rig_done(&rig);
+}
+
+/* More values than are remembered: one that is used on and on keeps its name. */
+static void test_a_used_value_has_one_line(void **state)
+{
+    (void)state;
+    struct audit_rig rig;
+    char first[AUDIT_NAME_SIZE];
+    char text[AUDIT_NAME_SIZE];
+    rig_make(&rig);
+    rig_open(&rig);
+    int dir = open(rig.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct audit_names *names = audit_names_open(dir);
+    const struct ng_str agent = ng_str_of("coder-1");
+    assert_int_equal(audit_names_get(names, NOVEMBER, agent, first, &rig.error), NG_OK);
+    for (size_t i = 0; i < 2 * AUDIT_NAMES_MAX; i++) {
+        char id[24];
+        int len = snprintf(id, sizeof(id), "doc-%zu", i);
+        assert_int_equal(
+            audit_names_get(names, NOVEMBER, str_make(id, (size_t)len), text, &rig.error),
+            NG_OK);
+        assert_int_equal(audit_names_get(names, NOVEMBER, agent, text, &rig.error), NG_OK);
+        assert_string_equal(text, first);
+        if (i % 10000 == 0) {
+            assert_int_equal(audit_names_sync(names, &rig.error), NG_OK);
+        }
+    }
+    audit_names_close(names);
+    (void)close(dir);
+    rig_done(&rig);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -183,6 +321,9 @@ int main(void)
         cmocka_unit_test(test_names_are_kept_for_a_month),
         cmocka_unit_test(test_names_are_checked),
         cmocka_unit_test(test_a_refusing_disk),
+        cmocka_unit_test(test_a_large_file),
+        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_a_used_value_has_one_line),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

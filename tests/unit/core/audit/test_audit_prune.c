@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/audit/audit_mark.h"
 #include "core/audit/audit_read.h"
 #include "core/audit/audit_tiles.h"
 #include "core/audit/audit_values.h"
@@ -177,6 +178,32 @@ static void test_a_kill(void **state)
     rig_done(&rig);
 }
 
+/* A start reads the entries behind the mark: those that were pruned before the next mark are
+ * gone, the others are read. */
+static void test_a_mark_before_the_first_entry(void **state)
+{
+    struct audit_rig rig;
+    struct audit_seqs seqs;
+    const struct audit_mark mark = {.seq = 5, .entries = 100};
+    const struct ng_str entry = ng_str_of("{\"v\":1,\"docs\":[{\"seq\":5},{\"seq\":7}]}");
+    size_t done = 0;
+    (void)state;
+    rig_make(&rig);
+    rig_open(&rig);
+    rig_grow(&rig, 1299);
+    assert_int_equal(audit_log_append(rig.log, &entry, 1, &done, &rig.error), NG_OK);
+    assert_int_equal(audit_log_fold(rig.log, &rig.error), NG_OK);
+    assert_int_equal(prune(&rig, 1300, 0, 1), 1280);
+    int rc = audit_seqs_read(rig.dir, &mark, &seqs, &rig.error);
+    if (rc != NG_OK) {
+        fail_msg("%d: %s", rc, buf_cstr(&rig.error));
+    }
+    assert_int_equal(seqs.count, 1);
+    assert_true(audit_seqs_have(&seqs, 7));
+    audit_seqs_done(&seqs);
+    rig_done(&rig);
+}
+
 static void test_tampering(void **state)
 {
     struct audit_rig rig;
@@ -272,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_old_bundles_go),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_a_kill),
+        cmocka_unit_test(test_a_mark_before_the_first_entry),
         cmocka_unit_test(test_tampering),
         cmocka_unit_test(test_the_writer_prunes),
         cmocka_unit_test(test_names),

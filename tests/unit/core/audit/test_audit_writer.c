@@ -191,6 +191,34 @@ static void test_many_documents_have_further_entries(void **state)
     rig_done(&rig);
 }
 
+/* The names of one chunk of entries need more than what may wait for the disk. */
+static void test_many_long_names(void **state)
+{
+    enum { ENTRIES = 20, LONG_DOCS = ENTRIES * AUDIT_ENTRY_DOCS_MAX };
+    struct audit_rig rig;
+    struct audit_writer *writer = NULL;
+    static struct audit_doc docs[LONG_DOCS];
+    static char ids[LONG_DOCS][AUDIT_NAMED_MAX];
+    (void)state;
+    rig_make(&rig);
+    open_writer(&rig, &writer);
+    for (size_t i = 0; i < LONG_DOCS; i++) {
+        char number[16];
+        int len = snprintf(number, sizeof(number), "%zu", i);
+        memset(ids[i], '\x01', sizeof(ids[i])); /* six bytes each, in JSON */
+        memcpy(ids[i], number, (size_t)len);
+        docs[i] = (struct audit_doc){
+            ng_str_of("notebooks"), str_make(ids[i], sizeof(ids[i])), 1, 0, {NULL, 0}};
+    }
+    struct audit_entry entry = plain;
+    entry.docs = docs;
+    entry.doc_count = LONG_DOCS;
+    audit_writer_put(writer, &entry);
+    audit_writer_close(writer);
+    assert_int_equal(expect_whole(&rig, ENTRIES).names, LONG_DOCS + 3);
+    rig_done(&rig);
+}
+
 /* The longest values that a call can have. */
 static void test_an_entry_has_a_limit(void **state)
 {
@@ -298,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_entry),
         cmocka_unit_test(test_many_documents_have_further_entries),
+        cmocka_unit_test(test_many_long_names),
         cmocka_unit_test(test_an_entry_has_a_limit),
         cmocka_unit_test(test_a_refusing_disk_loses_nothing),
         cmocka_unit_test(test_the_queue_has_a_limit),

@@ -90,6 +90,54 @@ static void test_random_places(void **state)
     assert_true(checked > ROUNDS / 4 && found > checked - checked / 20);
 }
 
+static void test_places_of_a_conflict(void **state)
+{
+    static const struct {
+        const char *from, *present, *to;
+        uint64_t line, there;
+        const char *found;
+    } rows[] = {
+        {"a\nb\nc\n", "b", "a\nb\nc\n", 2, 2, "b"},
+        {"a\nb\nc\n", "b", "x\na\nY\nZ\nc\n", 2, 3, "Y\nZ"},
+        {"a\nb\nc\n", "b\nc", "a\nb\nc", 2, 2, "b\nc"},
+        {"a\nb\nc\n", "b", "a\nc\n", 2, 2, ""},
+        {"a\nc\n", "", "a\nc\n", 2, 2, ""},
+        {"a\n", "a", "", 1, 1, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < NG_COUNT(rows); i++) {
+        struct merge_conflict conflict = {0};
+        merge_conflict_add(&conflict, MERGE_OVERLAP, rows[i].line, ng_str_of(rows[i].present),
+                           ng_str_of("before"));
+        conflict.count = 40;
+        assert_int_equal(
+            merge_place_conflict(ng_str_of(rows[i].from), ng_str_of(rows[i].to), &conflict),
+            NG_OK);
+        assert_int_equal(conflict.place_count, 1);
+        assert_int_equal(conflict.count, 40);
+        assert_int_equal(conflict.places[0].line, rows[i].there);
+        assert_true(str_is(merge_conflict_present(&conflict, 0), rows[i].found));
+        assert_true(str_is(merge_conflict_before(&conflict, 0), "before"));
+        merge_conflict_done(&conflict);
+    }
+}
+
+static void test_conflict_without_memory(void **state)
+{
+    (void)state;
+    int rc = NG_EINTERNAL;
+    for (long n = 0; rc != NG_OK; n++) {
+        struct merge_conflict conflict = {0};
+        merge_conflict_add(&conflict, MERGE_OVERLAP, 2, ng_str_of("b"), ng_str_of("c"));
+        assert_true(n < 200);
+        alloc_fail_after(n);
+        rc = merge_place_conflict(ng_str_of("a\nb\n"), ng_str_of("x\na\nb\n"), &conflict);
+        alloc_fail_after(-1);
+        assert_int_equal(conflict.places[0].line, rc == NG_OK ? 3 : 2);
+        merge_conflict_done(&conflict);
+    }
+}
+
 static void test_without_memory(void **state)
 {
     (void)state;
@@ -108,6 +156,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
+        cmocka_unit_test(test_places_of_a_conflict),
+        cmocka_unit_test(test_conflict_without_memory),
         cmocka_unit_test(test_random_places),
         cmocka_unit_test(test_without_memory),
     };

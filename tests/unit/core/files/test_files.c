@@ -107,6 +107,43 @@ static void test_stat_and_read(void **state)
     call_unref(call);
 }
 
+static bool is_there(struct harness *harness, const char *name)
+{
+    char path[PATH_SIZE];
+    return access(in_root(harness, path, name).data, F_OK) == 0;
+}
+
+/* Only those that are empty, up to the given one, and no root. */
+static void test_dropped_folders(void **state)
+{
+    struct harness *harness = *state;
+    struct files *files = harness->gateway->files;
+    struct call *call = harness_new_call(harness);
+    char path[PATH_SIZE];
+    char top[PATH_SIZE];
+    call->may_block = true;
+    edit_works(harness, CREATE, "a/b/c/f");
+    edit_works(harness, CREATE, "a/b/g");
+    const struct ng_str gone = in_root(harness, path, "a/b/c/f");
+    files_drop_folders(files, call, gone, in_root(harness, top, "a"));
+    assert_true(is_there(harness, "a/b/c/f"));
+    assert_int_equal(unlink(path), 0);
+    files_drop_folders(files, call, gone, in_root(harness, top, "a/b/x"));
+    assert_true(is_there(harness, "a/b/c")); /* not below it */
+    files_drop_folders(files, call, gone, in_root(harness, top, "a"));
+    assert_false(is_there(harness, "a/b/c"));
+    assert_true(is_there(harness, "a/b/g"));
+    files_drop_folders(files, call, gone, in_root(harness, top, "a"));
+    assert_int_equal(unlink(in_root(harness, top, "a/b/g").data), 0);
+    files_drop_folders(files, call, gone, in_root(harness, top, "a/b"));
+    assert_false(is_there(harness, "a/b")); /* also behind one that is gone */
+    assert_true(is_there(harness, "a"));
+    files_drop_folders(files, call, gone, ng_str_of(harness->dir));
+    assert_false(is_there(harness, "a"));
+    assert_true(is_there(harness, ""));
+    call_unref(call);
+}
+
 struct told {
     char text[4096];
     size_t len;
@@ -491,6 +528,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_waits_for_other_processes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_blocks_a_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stat_and_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dropped_folders, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_roots_of_other_spaces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_folders_of_a_plugin, setup, teardown),

@@ -62,6 +62,10 @@ static struct ng_key key_of(const char *id)
     return (struct ng_key){ng_str_of("things"), ng_str_of("team"), ng_str_of(id)};
 }
 
+#define NOTHING                                                                                \
+    "there is no document \"nothing\" in things of the space team; SPACE/COLLECTION/ID, or "   \
+    "`space`, names one of another space"
+
 /* ---- histories ---- */
 
 static const struct ng_collection collections[] = {
@@ -375,15 +379,13 @@ static void test_created_and_deleted(void **state)
     assert_int_equal(now.after, 0);
     assert_int_equal(found_at("doc 0", POINT_REVISION, 1, 0).revision, 1);
     expect_failure("doc 0", &(struct point){POINT_REVISION, 3, 0},
-                   "`from` is revision 3, but the newest one is 2");
+                   "there is no revision 3 (`from`): the newest one is 2");
     expect_failure("doc 0", &(struct point){POINT_REVISION, 0, 0},
-                   "`from` is revision 0, but the newest one is 2");
+                   "there is no revision 0 (`from`): the newest one is 2");
     expect_failure("doc 0", &(struct point){POINT_REVISION, UINT64_MAX, 0},
-                   "`from` is revision 18446744073709551615, but the newest one is 2");
-    expect_failure("nothing", &(struct point){POINT_TIME, 0, 0},
-                   "there is no document \"nothing\" in things");
-    expect_failure("nothing", &(struct point){POINT_REVISION, 1, 0},
-                   "there is no document \"nothing\" in things");
+                   "there is no revision 18446744073709551615 (`from`): the newest one is 2");
+    expect_failure("nothing", &(struct point){POINT_TIME, 0, 0}, NOTHING);
+    expect_failure("nothing", &(struct point){POINT_REVISION, 1, 0}, NOTHING);
 }
 
 /* Of a document with one revision a day none is thinned. */

@@ -35,6 +35,9 @@ static void test_forms(void **state)
         {"#1234", POINT_SEQ, 1234, 0},
         {"#0", POINT_SEQ, 0, 0},
         {"now", POINT_TIME, 0, NOW_MS},
+        {"30m", POINT_TIME, 0, NOW_MS - INT64_C(1800000)},
+        {"30min", POINT_TIME, 0, NOW_MS - INT64_C(1800000)},
+        {"0m", POINT_TIME, 0, NOW_MS},
         {"2h", POINT_TIME, 0, NOW_MS - INT64_C(7200000)},
         {"7d", POINT_TIME, 0, NOW_MS - INT64_C(604800000)},
         {"90s", POINT_TIME, 0, NOW_MS - INT64_C(90000)},
@@ -65,6 +68,7 @@ static void test_no_forms(void **state)
         "",    "#",   "# 1",        "#-1",        "-1",
         "1.5", "2 x", "tomorrow",   "Now",        "18446744073709551616",
         "h",   "-2h", "2026-02-30", "2026-13-01", "9007199254740991d",
+        "m",   "-1m", "30 m",       "1.5m",       "99999999999999999m",
     };
     for (size_t i = 0; i < NG_COUNT(texts); i++) {
         struct point point;
