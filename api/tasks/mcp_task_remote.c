@@ -92,7 +92,7 @@ void mcp_task_remote_find(struct mcp_tasks *tasks, struct call *call, struct ng_
     }
     mcp_tasks_unlock(tasks);
     if (has_changed) {
-        mcp_tasks_settle(tasks, id, false, task.status, false);
+        mcp_tasks_settle(tasks, id, NULL, task.status, false);
     }
 }
 
@@ -184,7 +184,7 @@ static void settle_open(struct mcp_tasks *tasks, const struct looking *looking)
         if (!open->is_there) {
             mcp_task_entry_forget(tasks, ng_str_of(open->id)); /* expired at another gateway */
         } else if (open->has_changed) {
-            mcp_tasks_settle(tasks, ng_str_of(open->id), false, open->status, false);
+            mcp_tasks_settle(tasks, ng_str_of(open->id), NULL, open->status, false);
         }
     }
 }
@@ -252,7 +252,7 @@ static int end_dead(struct mcp_tasks *tasks, struct call *call, struct looking *
         struct mcp_task_edit edit = {.fn = fail_dead, .user = dead};
         rc = mcp_task_change(call, ng_str_of(dead->id), &edit);
         if (rc == NG_OK && dead->has_changed) {
-            mcp_tasks_settle(tasks, ng_str_of(dead->id), false, MCP_TASK_FAILED, false);
+            mcp_tasks_settle(tasks, ng_str_of(dead->id), NULL, MCP_TASK_FAILED, false);
             log_write(NG_LOG_INFO, "mcp", "task %s failed: its gateway %s died", dead->id,
                       dead->gateway);
         } else if (rc == NG_ENOTFOUND) {

@@ -115,6 +115,7 @@ static void store_end(struct task *pool_task)
     struct gateway *gateway = clerk->gateway;
     struct run *run = clerk->done_user;
     conclude(run);
+    mcp_tasks_run_ends(run->tasks, run->task.id, run->call);
     struct mcp_task_edit edit = {.fn = end_edit, .user = run};
     int rc = mcp_task_change(clerk, run->task.id, &edit);
     if (rc != NG_OK && rc != NG_ENOTFOUND) { /* not one that expired while it ran */
@@ -122,7 +123,7 @@ static void store_end(struct task *pool_task)
                              (int)clerk->staged.message.len,
                              text_or(clerk->staged.message.data, ""));
     }
-    mcp_tasks_settle(run->tasks, run->task.id, true,
+    mcp_tasks_settle(run->tasks, run->task.id, run->call,
                      rc == NG_OK ? run->status : MCP_TASK_FAILED, rc != NG_OK);
     run_free(run);
     atomic_fetch_sub(&gateway->active, 1);

@@ -137,9 +137,12 @@ int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
 {
     mcp_tasks_lock(tasks);
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
-    bool is_free = entry != NULL && entry->call == NULL && !mcp_task_is_over(entry->status);
+    bool is_free = entry != NULL && (entry->call == NULL || entry->is_ending) &&
+                   !mcp_task_is_over(entry->status);
     if (is_free) {
         entry->call = call;
+        entry->is_ending = false;
+        entry->message[0] = '\0';
         entry->status = MCP_TASK_WORKING;
     }
     mcp_tasks_unlock(tasks);
@@ -155,6 +158,16 @@ void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id)
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
     if (entry != NULL) {
         entry->call = NULL;
+    }
+    mcp_tasks_unlock(tasks);
+}
+
+void mcp_tasks_run_ends(struct mcp_tasks *tasks, struct ng_str id, const struct call *run)
+{
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
+    if (entry != NULL && entry->call == run) {
+        entry->is_ending = true;
     }
     mcp_tasks_unlock(tasks);
 }

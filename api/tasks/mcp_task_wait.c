@@ -244,7 +244,7 @@ static void notify_subscribers(struct mcp_tasks *tasks, const char *id, const ch
     lock_release(&tasks->subscription_lock);
 }
 
-void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
+void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, const struct call *ended,
                       enum mcp_task_status status, bool is_lost)
 {
     struct mcp_task_waiter *waiters = NULL;
@@ -253,8 +253,10 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
     char owner[MCP_TASK_OWNER_MAX] = "";
     mcp_tasks_lock(tasks);
     struct mcp_task_entry *entry = mcp_task_entry_find(tasks, id);
-    bool changes = entry != NULL && entry->status != status;
-    if (entry != NULL) {
+    /* Another run has taken the place of the one that ended: its state is the task's. */
+    bool is_former = entry != NULL && ended != NULL && entry->call != ended;
+    bool changes = entry != NULL && !is_former && entry->status != status;
+    if (entry != NULL && !is_former) {
         memcpy(name, entry->id, sizeof(name));
         memcpy(owner, entry->owner, sizeof(owner));
         /* A cancelled run may end later than the task did. */
@@ -271,8 +273,9 @@ void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
         } else if (entry->status == MCP_TASK_INPUT_REQUIRED && !entry->is_asking) {
             waiters = take_asker(entry);
         }
-        if (run_ended) {
+        if (ended != NULL) {
             entry->call = NULL;
+            entry->is_ending = false;
             entry->message[0] = '\0';
         }
         if (entry->is_gone && entry->call == NULL) {

@@ -383,9 +383,9 @@ static int resume(struct mcp_task_request *request, struct call *call)
     struct call *clerk = call_new(call->gateway); /* `call` has its failure to tell */
     struct mcp_task_edit edit = {.fn = reopen_edit, .user = request};
     if (clerk == NULL || mcp_task_change(clerk, request->id, &edit) != NG_OK) {
-        mcp_tasks_settle(request->tasks, request->id, true, MCP_TASK_FAILED, true);
+        mcp_tasks_settle(request->tasks, request->id, NULL, MCP_TASK_FAILED, true);
     } else {
-        mcp_tasks_settle(request->tasks, request->id, true, MCP_TASK_INPUT_REQUIRED, false);
+        mcp_tasks_settle(request->tasks, request->id, NULL, MCP_TASK_INPUT_REQUIRED, false);
     }
     call_unref(clerk);
     return rc;
@@ -398,7 +398,7 @@ int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
     if (!look(request->tasks, request->id, request->owner, &entry)) {
         return not_found(call, request->id);
     }
-    if (entry.status != MCP_TASK_INPUT_REQUIRED) {
+    if (entry.status != MCP_TASK_INPUT_REQUIRED && !entry.is_ending) {
         return NG_OK;
     }
     struct mcp_task_edit edit = {.fn = update_edit, .user = request};
@@ -409,7 +409,7 @@ int mcp_task_request_apply(struct mcp_task_request *request, struct call *call)
     if (rc != NG_OK || !request->is_complete) {
         return rc;
     }
-    mcp_tasks_settle(request->tasks, request->id, false, MCP_TASK_WORKING, false);
+    mcp_tasks_settle(request->tasks, request->id, NULL, MCP_TASK_WORKING, false);
     return resume(request, call);
 }
 
@@ -492,7 +492,7 @@ static int cancel_step(struct ng_call *pub, void *user)
         return rc;
     }
     if (request->did_cancel) {
-        mcp_tasks_settle(request->tasks, request->id, false, MCP_TASK_CANCELLED, false);
+        mcp_tasks_settle(request->tasks, request->id, NULL, MCP_TASK_CANCELLED, false);
         mcp_tasks_cancel_run(request->tasks, request->id);
     }
     if (request->is_stateless) {

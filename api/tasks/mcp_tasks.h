@@ -136,6 +136,7 @@ struct mcp_task_entry {
     bool is_stored; /* its creation is on disk */
     bool is_gone;   /* expired while it ran */
     bool is_lost;   /* its end could not be stored */
+    bool is_ending; /* the run is over; its end is being stored */
     enum mcp_task_host host;
     char gateway[MCP_TASK_GATEWAY_MAX + 1];
     bool is_asking;    /* a request that waits for it puts its questions to the client */
@@ -163,11 +164,14 @@ int mcp_tasks_add(struct mcp_tasks *tasks, struct ng_str owner, int64_t ttl_ms,
 /* With the lock held: the stored, living task of this owner, or NULL. */
 struct mcp_task_entry *mcp_tasks_find(struct mcp_tasks *tasks, struct ng_str id,
                                       struct ng_str owner);
-/* A run of the task starts again, or could not start. A task has one at a time; one that is
- * over gets none (NG_ECONFLICT, reported to `asker`). */
+/* A run of the task starts again, or could not start. A task has one at a time, but one whose
+ * end is being stored counts no more: the answers may come through another gateway, which reads
+ * that end first. A task that is over gets none (NG_ECONFLICT, reported to `asker`). */
 int mcp_tasks_hold(struct mcp_tasks *tasks, struct ng_str id, struct call *call,
                    struct call *asker);
 void mcp_tasks_let_go(struct mcp_tasks *tasks, struct ng_str id);
+/* The tool of this run has returned: its end is stored next. */
+void mcp_tasks_run_ends(struct mcp_tasks *tasks, struct ng_str id, const struct call *run);
 /* Cancels the run, if there is one. */
 void mcp_tasks_cancel_run(struct mcp_tasks *tasks, struct ng_str id);
 /* Its progress, in words. */
@@ -184,9 +188,10 @@ struct mcp_task_place {
 void mcp_tasks_page(struct mcp_tasks *tasks, struct ng_str owner,
                     const struct mcp_task_place *after, struct mcp_task_place *places,
                     size_t *count);
-/* The status on disk changed, or a run ended (its task may be over since it was cancelled):
- * waiting requests and subscribers are notified. is_lost: the status could not be stored. */
-void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, bool run_ended,
+/* The status on disk changed, or this run ended (its task may be over since it was cancelled,
+ * or have another run): waiting requests and subscribers are notified. ended: NULL where no run
+ * did. is_lost: the status could not be stored. */
+void mcp_tasks_settle(struct mcp_tasks *tasks, struct ng_str id, const struct call *ended,
                       enum mcp_task_status status, bool is_lost);
 /* Calls `step` on a worker, as the rest of `call`, when the task is over, or has questions that
  * the client of this call can be asked (one call at a time is given them). NG_OK: it is so

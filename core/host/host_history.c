@@ -8,6 +8,7 @@
 #include "core/dispatch/dispatch.h"
 #include "core/dispatch/dispatch_space.h"
 #include "core/files/files.h"
+#include "core/files/version/file_version.h"
 #include "core/history/content_kind.h"
 #include "core/history/trail.h"
 #include "core/json/json.h"
@@ -156,40 +157,6 @@ static bool host_sees_one(struct call *call, struct ng_str words)
     return sees;
 }
 
-struct host_words {
-    struct call *call;
-    struct ng_str words; /* call memory */
-};
-
-static int host_take_words(void *user, const struct ng_doc *row)
-{
-    struct host_words *taken = user;
-    struct arena *arena = &taken->call->arena;
-    struct ng_str data = arena_copy(arena, row->event_data);
-    const struct ng_value *body = NULL;
-    if (data.data != NULL &&
-        json_parse(arena, data, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK) {
-        taken->words = json_get_text(body, "collections");
-    }
-    return 1;
-}
-
-/* The collections of the changes of a file, as words; of a file that was removed they are in
- * the data of that change. */
-static int host_file_collections(struct call *call, const struct ng_doc *newest,
-                                 struct ng_str *ret)
-{
-    struct host_words taken = {call, json_get_text(newest->body, "collections")};
-    const struct ng_range range = {.size = sizeof(range), .limit = 1};
-    int rc = NG_OK;
-    if (newest->deleted) {
-        rc = store_history(call->gateway->store, call, &newest->key, &range, host_take_words,
-                           &taken);
-    }
-    *ret = taken.words;
-    return rc;
-}
-
 /* A relative path begins in the first root. */
 static struct ng_str host_absolute(struct call *call, struct ng_str path)
 {
@@ -225,26 +192,20 @@ int host_use_file(struct ng_call *pub, struct ng_str path, struct ng_key *ret_ke
                   struct ng_str *ret_collection)
 {
     struct call *call = call_of(pub);
-    const struct ng_doc *newest = NULL;
-    struct ng_str words = STR_NONE;
+    struct file_version_tail tail;
     int rc = host_resolve_file(call, path, ret_key);
     if (rc != NG_OK || ret_collection == NULL) {
         return rc;
     }
-    rc = store_get(call->gateway->store, call, ret_key, 0, &newest);
-    if (rc == NG_OK && newest->revision != 0) {
-        rc = host_file_collections(call, newest, &words);
-    }
-    if (rc == NG_OK && !host_sees_one(call, words)) {
+    rc = file_version_tail(call->gateway->store, call, ret_key, &tail);
+    if (rc == NG_OK && !host_sees_one(call, tail.collections)) {
         rc = call_fail(call, NG_ENOTFOUND,
                        "no version of %.*s is kept: nothing has saved it through the gateway, "
                        "or files are not kept (history.files, history.max_file)",
                        (int)path.len, path.data);
     }
     if (rc == NG_OK) {
-        const char *blank = words.len > 0 ? memchr(words.data, ' ', words.len) : NULL;
-        *ret_collection =
-            str_make(words.data, blank != NULL ? (size_t)(blank - words.data) : words.len);
+        *ret_collection = tail.collection;
     }
     return rc;
 }

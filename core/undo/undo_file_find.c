@@ -5,52 +5,17 @@
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/files/files.h"
-#include "core/json/json.h"
-#include "core/store/store.h"
+#include "core/files/version/file_version.h"
 #include "undo.h"
 
 /* Moves that are followed. */
 #define FILE_MOVES_MAX 16
 
-/* The newest version of a path. */
-struct tail {
-    struct call *call;
-    bool exists;
-    struct ng_str to;          /* it was moved away, to there */
-    struct ng_str collections; /* of the changes so far, as words */
-};
-
-static int tail_take(void *user, const struct ng_doc *row)
+static int tail_read(const struct undo_plan *plan, struct ng_str space, struct ng_str path,
+                     struct file_version_tail *ret)
 {
-    struct tail *tail = user;
-    struct arena *arena = &tail->call->arena;
-    struct ng_str data = arena_copy(arena, row->event_data);
-    const struct ng_value *body = NULL;
-    if (data.data != NULL &&
-        json_parse(arena, data, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK) {
-        tail->to = json_get_text(body, "to");
-        tail->collections = json_get_text(body, "collections");
-    }
-    return 1;
-}
-
-/* Of a removal it is in the data of the event. */
-static int tail_read(struct undo_plan *plan, struct ng_str space, struct ng_str path,
-                     struct tail *ret)
-{
-    struct call *call = plan->call;
-    struct store *store = call->gateway->store;
     const struct ng_key key = {plan->doc->key.collection, space, path};
-    const struct ng_range range = {.size = sizeof(range), .limit = 1};
-    const struct ng_doc *newest = NULL;
-    *ret = (struct tail){.call = call};
-    int rc = store_get(store, call, &key, 0, &newest);
-    if (rc != NG_OK || newest->revision == 0) {
-        return rc;
-    }
-    ret->exists = true;
-    ret->collections = json_get_text(newest->body, "collections");
-    return newest->deleted ? store_history(store, call, &key, &range, tail_take, ret) : NG_OK;
+    return file_version_tail(plan->call->gateway->store, plan->call, &key, ret);
 }
 
 /* In a preview the moves that would be taken back before. */
@@ -79,7 +44,7 @@ static int file_follow(struct undo_plan *plan)
     int rc = NG_OK;
     file->path = plan->doc->key.id;
     for (unsigned moves = 0; rc == NG_OK && moves < FILE_MOVES_MAX; moves++) {
-        struct tail tail;
+        struct file_version_tail tail;
         rc = tail_read(plan, plan->doc->key.space, file->path, &tail);
         if (rc != NG_OK || tail.to.len == 0) {
             break;
@@ -101,7 +66,7 @@ static int file_follow(struct undo_plan *plan)
 int undo_file_check(struct undo_plan *plan, struct ng_str path)
 {
     struct call *call = plan->undo->call;
-    struct tail tail;
+    struct file_version_tail tail;
     if (str_equal(path, plan->doc->key.id) || plan->result != NG_UNDO_DONE) {
         return NG_OK;
     }
@@ -110,13 +75,8 @@ int undo_file_check(struct undo_plan *plan, struct ng_str path)
     if (rc != NG_OK) {
         return rc;
     }
-    const char *blank = tail.collections.len > 0
-                            ? memchr(tail.collections.data, ' ', tail.collections.len)
-                            : NULL;
-    struct ng_str newest = tail.collections;
-    newest.len = blank != NULL ? (size_t)(blank - newest.data) : newest.len;
-    bool may = !tail.exists ||
-               (dispatch_sees_collection(call, newest) && dispatch_may_change(call, newest));
+    bool may = tail.number == 0 || (dispatch_sees_collection(call, tail.collection) &&
+                                    dispatch_may_change(call, tail.collection));
     if (!may || undo_needs_agent(call, path)) {
         undo_plan_refuse(plan, "forbidden");
     }

@@ -4,6 +4,7 @@
 
 #include "core/base/merge/line_counts.h"
 #include "core/base/merge/splice.h"
+#include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"
 #include "core/json/json.h"
@@ -209,6 +210,49 @@ void file_version_found(struct file_version *version, struct ng_change *ret)
 void file_version_saved(struct file_version *version, struct ng_change *ret)
 {
     set_change(version, file_version_saved_fn, NULL, ret);
+}
+
+/* ---- the end of a history ---- */
+
+struct tail {
+    struct call *call;
+    struct file_version_tail *ret;
+};
+
+static int tail_take(void *user, const struct ng_doc *row)
+{
+    const struct tail *tail = user;
+    struct arena *arena = &tail->call->arena;
+    struct ng_str data = arena_copy(arena, row->event_data);
+    const struct ng_value *body = NULL;
+    if (data.data != NULL &&
+        json_parse(arena, data, JSON_DEPTH_DEFAULT, &body, NULL) == NG_OK) {
+        tail->ret->to = json_get_text(body, "to");
+        tail->ret->collections = json_get_text(body, "collections");
+    }
+    return 1;
+}
+
+/* A removal has them in the data of its event. */
+int file_version_tail(struct store *store, struct call *call, const struct ng_key *key,
+                      struct file_version_tail *ret)
+{
+    const struct ng_range range = {.size = sizeof(range), .limit = 1};
+    const struct ng_doc *newest = NULL;
+    struct tail tail = {call, ret};
+    *ret = (struct file_version_tail){.number = 0};
+    int rc = store_get(store, call, key, 0, &newest);
+    if (rc != NG_OK || newest->revision == 0) {
+        return rc;
+    }
+    ret->number = newest->revision;
+    ret->collections = json_get_text(newest->body, "collections");
+    if (newest->deleted) {
+        rc = store_history(store, call, key, &range, tail_take, &tail);
+    }
+    size_t end = str_find(ret->collections, ng_str_of(" "), 0);
+    ret->collection = str_make(ret->collections.data, size_min(end, ret->collections.len));
+    return rc;
 }
 
 int file_version_newest(struct store *store, struct call *call, struct ng_str space,

@@ -45,6 +45,18 @@ void file_version_saved(struct file_version *version, struct ng_change *ret);
 int file_version_newest(struct store *store, struct call *call, struct ng_str space,
                         struct ng_str real, struct file_version *ret);
 
+/* The end of the history at one path. */
+struct file_version_tail {
+    uint64_t number;           /* of the newest version; 0: there is none */
+    struct ng_str to;          /* the file was moved away, to here; {NULL, 0}: it was not */
+    struct ng_str collections; /* of the changes so far, as words, the newest first */
+    struct ng_str collection;  /* of the newest change */
+};
+
+/* Texts are in call memory. May block. */
+int file_version_tail(struct store *store, struct call *call, const struct ng_key *key,
+                      struct file_version_tail *ret);
+
 /* Bytes of the largest content that is kept; 0: none is. */
 size_t file_version_room(const struct call *call);
 

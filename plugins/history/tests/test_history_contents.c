@@ -122,7 +122,7 @@ static void test_view(void **state)
     assert_string_equal(at(blame, "lines.3.text"), "z = 4");
     assert_string_equal(at(blame, "lines.3.revision"), "3");
     assert_string_equal(at(blame, "lines.3.agent"), "bob");
-    /* What is read is the content. */
+    /* history_read gives the content, and not its view. */
     assert_non_null(strstr(at(ask("history_read", "n.ipynb", ""), "content"), "\"cells\""));
 }
 
@@ -164,7 +164,7 @@ static void test_without_the_plugin(void **state)
 
 /* ---- undo ---- */
 
-/* What another program reads. */
+/* The bytes on the disk. */
 static const char *content(const char *name)
 {
     static char text[1 << 13];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_mcp_tasks_shared.c - tasks on documents that other gateways may change: looking at them
- * with little memory. */
+ * with little memory, and their answers. */
 #include "test_mcp_tasks_rig.h"
 
 #include <stdlib.h>
@@ -76,11 +76,46 @@ static void test_little_memory(void **state)
     }
 }
 
+/* The first run of the task has stored its questions, and has not ended here yet: the client
+ * heard them from another gateway. */
+static struct call *set_back(const char *id)
+{
+    struct mcp_tasks *tasks = mcp_tasks_of(fixture.harness.gateway);
+    struct call *run = harness_new_call(&fixture.harness);
+    mcp_tasks_lock(tasks);
+    struct mcp_task_entry *entry = mcp_task_entry_find(tasks, ng_str_of(id));
+    entry->status = MCP_TASK_WORKING;
+    entry->call = run;
+    mcp_tasks_unlock(tasks);
+    mcp_tasks_run_ends(tasks, ng_str_of(id), run);
+    return run;
+}
+
+static void test_answers_before_the_end_of_the_run(void **state)
+{
+    char id[MCP_TASK_ID_LEN + 1];
+    (void)state;
+    make("k_ask", "{}", id);
+    free(get_until(id, "\"status\":\"input_required\""));
+    struct call *run = set_back(id);
+    expect_in(on_task("tasks/update", id,
+                      "\"inputResponses\":{\"first\":{\"action\":\"accept\","
+                      "\"content\":{\"name\":\"early\"}}},"),
+              "\"result\"");
+    expect_in(get_until(id, "\"status\":\"completed\""), "+early");
+    mcp_tasks_settle(mcp_tasks_of(fixture.harness.gateway), ng_str_of(id), run,
+                     MCP_TASK_INPUT_REQUIRED, false);
+    expect_in(on_task("tasks/get", id, ""), "\"status\":\"completed\"");
+    call_unref(run);
+}
+
 int main(void)
 {
     (void)hub_load();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_little_memory, set_up_shared, tear_down),
+        cmocka_unit_test_setup_teardown(test_answers_before_the_end_of_the_run, set_up_shared,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -472,8 +472,8 @@ static void test_tasks(void **state)
     struct call *call = harness_new_call(owner);
     assert_int_equal(mcp_task_change(call, ng_str_of(first), &edit), NG_OK);
     call_unref(call);
-    mcp_tasks_settle(mcp_tasks_of(owner->gateway), ng_str_of(first), true, MCP_TASK_COMPLETED,
-                     false);
+    mcp_tasks_settle(mcp_tasks_of(owner->gateway), ng_str_of(first), runs[0],
+                     MCP_TASK_COMPLETED, false);
     assert_int_equal(status_of(&bench.harness[0], first), MCP_TASK_COMPLETED);
     assert_int_equal(status_of(&bench.harness[1], second), MCP_TASK_WORKING);
     mcp_tasks_let_go(mcp_tasks_of(owner->gateway), ng_str_of(second));
@@ -553,7 +553,7 @@ static void test_short_tasks_are_listed(void **state)
     struct call *call = harness_new_call(owner);
     assert_int_equal(mcp_task_change(call, ng_str_of(id), &edit), NG_OK);
     call_unref(call);
-    mcp_tasks_settle(mcp_tasks_of(owner->gateway), ng_str_of(id), true, MCP_TASK_COMPLETED,
+    mcp_tasks_settle(mcp_tasks_of(owner->gateway), ng_str_of(id), run, MCP_TASK_COMPLETED,
                      false);
     call = harness_new_call(&bench.harness[0]);
     struct mcp_tasks *tasks = mcp_tasks_of(bench.harness[0].gateway);
