@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* audit_writer_asked.c - what callers wait for the thread ng-audit to do. */
+/* audit_writer_asked.c - requests to the thread ng-audit: a redaction, a mark. */
 #include "audit_writer_state.h"
 #include "core/audit/audit_disk.h"
 #include "core/base/log.h"
