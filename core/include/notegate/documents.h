@@ -250,6 +250,7 @@ struct ng_event {
     struct ng_str action;
     struct ng_str data; /* JSON object of the plugin (host->draft_event), or {NULL, 0} */
     struct ng_origin origin;
+    struct ng_str gateway; /* id of the gateway that made the change; absent: not known */
 };
 
 typedef int ng_event_fn(void *user, const struct ng_event *event);
