@@ -207,6 +207,13 @@ static int not_kept(struct ng_call *call, const struct history_target *target,
 {
     struct ng_str id = shown(target);
     put_nearest(call, found->before, found->after);
+    if (found->revision == found->before) {
+        return ng_fail(call, HISTORY_NOT_KEPT,
+                       "what %.*s was at this point is not kept (history.max_file); the nearest "
+                       "versions are: %llu before it, %llu after it (0: none)",
+                       (int)id.len, id.data, (unsigned long long)found->before,
+                       (unsigned long long)found->after);
+    }
     return ng_fail(call, HISTORY_NOT_KEPT,
                    "revision %llu of %.*s is not kept (history.keep); the nearest that are: "
                    "%llu before it, %llu after it (0: none)",
@@ -253,7 +260,7 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
         return rc;
     }
     ret->gone = HISTORY_THERE;
-    if (found.revision == 0) {
+    if (found.revision == 0 && found.after == 0) {
         ret->gone = HISTORY_NOT_YET;
         return not_created(call, target, name);
     }

@@ -95,12 +95,14 @@ static void count_lines(struct file_version *version, const struct ng_doc *prese
 }
 
 /* A found one has the time of the file. */
-static void draft_modified(struct call *call, const struct file_version *version,
-                           struct ng_draft *next)
+static void draft_data(struct call *call, const struct file_version *version,
+                       struct ng_draft *next)
 {
     if (version->modified_ms != 0) {
         store_draft_event(next, arena_printf(&call->arena, "{\"modified\":%lld}",
                                              (long long)version->modified_ms));
+    } else if (version->has_gap) {
+        store_draft_event(next, ng_str_of("{\"gap\":true}"));
     }
 }
 
@@ -117,7 +119,7 @@ static int draft_content(struct call *call, struct file_version *version,
         rc = store_draft_text(next, &version->content, 1);
     }
     if (rc == NG_OK) {
-        draft_modified(call, version, next);
+        draft_data(call, version, next);
         count_lines(version, present, version->content);
     }
     return rc;
