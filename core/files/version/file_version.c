@@ -225,28 +225,6 @@ void file_version_saved(struct file_version *version, struct ng_change *ret)
 
 /* ---- the end of a history ---- */
 
-static int take_number(void *user, const struct ng_doc *row)
-{
-    uint64_t *number = user;
-    *number = row->deleted ? 0 : row->revision;
-    return 1;
-}
-
-int file_version_number(struct store *store, struct call *call, struct ng_str space,
-                        struct ng_str real, uint64_t *ret)
-{
-    const struct ng_key key = {ng_str_of(NG_FILE_VERSIONS), space, real};
-    const struct ng_range range = {.size = sizeof(range), .limit = 1};
-    struct result kept = call->staged;
-    *ret = 0;
-    int rc = store_history(store, call, &key, &range, take_number, ret);
-    if (rc == NG_ENOTFOUND) {
-        call->staged = kept;
-        rc = NG_OK;
-    }
-    return rc;
-}
-
 struct tail {
     struct call *call;
     struct file_version_tail *ret;
