@@ -236,7 +236,8 @@ static int blame_backward(struct blamed *blamed)
 static int blame_count(struct blamed *blamed)
 {
     const struct history_paths *paths = &blamed->paths;
-    bool has_gap = blamed->has_gap || follows_gap(blamed, blamed->version.doc->json);
+    bool has_gap =
+        blamed->has_gap || history_has_gap(blamed->call, &blamed->target, blamed->version.doc);
     blamed->exact = blame_exact(blamed->blame) && !paths->is_cut && !has_gap;
     int rc = NG_OK;
     for (size_t at = 0; at < paths->count && rc == NG_OK && blamed->exact; at++) {

@@ -197,7 +197,8 @@ int file_version_saved_fn(struct ng_call *call, const struct ng_doc *present,
         version->has_gap = json_is(json_get(version_body(present), "gap"), NG_TYPE_TRUE);
         return NG_OK;
     }
-    version->has_gap = version->before != NULL && !version_has_hash(present, version->before);
+    version->has_gap = version->moves_gap ||
+                       (version->before != NULL && !version_has_hash(present, version->before));
     return draft_version(call_of(call), version, present, next);
 }
 

@@ -31,10 +31,11 @@ struct file_version {
         other; /* moves, copies: the path where it came from or went to; or {NULL, 0} */
     uint64_t other_version; /* there; 0: unknown */
     const char *before;     /* hash of the content that the change finds; NULL: unknown */
+    bool moves_gap; /* `other_version` is not the content that was moved: that was not kept */
     const bool *is_done; /* true: the change is complete, nothing is added; NULL: it is not */
     /* Out. */
     uint64_t number; /* 0: none was added */
-    bool has_gap;    /* `before` is not the version before it: that content was not kept */
+    bool has_gap;    /* the content before it was not kept: moves_gap, or `before` tells */
     uint64_t lines_added, lines_removed;
     char pin[FILE_VERSION_PIN_SIZE]; /* the id of its pins */
 };

@@ -138,6 +138,8 @@ static void plan_move(const struct file_version_change *change,
     }
     ret->saved.space = change->to_space;
     ret->saved.real = change->to;
+    ret->saved.moves_gap =
+        change->before[0] != '\0' && strcmp(newest->hash, change->before) != 0;
     if (str_equal(change->space, change->to_space)) {
         ret->saved.other = change->real;
         ret->saved.other_version = newest->number;
