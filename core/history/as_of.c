@@ -210,9 +210,9 @@ static int take_file_change(void *user, const struct ng_event *event)
         changes->next = number > changes->before ? number : changes->next;
         return 0;
     }
-    changes->is_over = number != 0 || has_content;
     changes->version = number > changes->before ? number : 0;
     changes->is_unversioned = number == 0 && has_content;
+    changes->is_over = changes->version != 0 || changes->is_unversioned;
     return changes->is_over;
 }
 
