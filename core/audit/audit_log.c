@@ -37,6 +37,7 @@ struct audit_log {
     uint64_t folded; /* entries in tiles and edges; ahead of the checkpoint during a fold */
     struct log_edge edges[TLOG_LEVELS];
     struct buf bundle; /* the last, partial bundle */
+    struct audit_disk_batch written; /* tiles of a fold */
     /* The folders that files were written to last, by level: they are durable. */
     char folders[TLOG_LEVELS + 1][TLOG_PATH_SIZE];
 };
@@ -354,9 +355,15 @@ static int log_write_file(struct audit_log *log, unsigned level, uint64_t index,
         }
     }
     if (rc == NG_OK) {
-        rc = audit_disk_replace(log->dir, name, bytes, LOG_TILE_MODE);
+        rc = audit_disk_batch_put(&log->written, log->dir, name, bytes, LOG_TILE_MODE);
     }
     return rc == NG_OK ? rc : audit_disk_fail(rc, name, "written", error);
+}
+
+static int log_sync_files(struct audit_log *log, struct buf *error)
+{
+    int rc = audit_disk_batch_sync(&log->written, log->dir);
+    return rc == NG_OK ? rc : audit_disk_fail(rc, LOG_TILE_FOLDER, "written", error);
 }
 
 /* Writes the last tile of a level; `size` entries are in the tree. */
@@ -456,6 +463,9 @@ static int log_fold_all(struct audit_log *log, struct buf *error)
         }
     }
     if (rc == NG_OK) {
+        rc = log_sync_files(log, error);
+    }
+    if (rc == NG_OK) {
         rc = log_write_checkpoint(log, error);
     }
     if (rc == NG_OK) {
@@ -471,6 +481,7 @@ int audit_log_fold(struct audit_log *log, struct buf *error)
         return rc;
     }
     rc = log_fold_all(log, error);
+    audit_disk_batch_drop(&log->written);
     log->is_stale = rc != NG_OK;
     log->has_news = rc != NG_OK;
     return rc;
