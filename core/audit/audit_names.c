@@ -383,7 +383,9 @@ static int names_ready(struct audit_names *names, int64_t time_ms, struct buf *e
             rc = names_load(names, day, error);
         }
     }
-    names->day = number;
+    if (rc == NG_OK) {
+        names->day = number;
+    }
     return rc;
 }
 
