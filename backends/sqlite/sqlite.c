@@ -30,6 +30,7 @@ static void db_free(struct db *db)
 {
     readers_close(db);
     conn_close(db->writer);
+    origins_forget(db);
     disk_release_files(db);
     collections_free(db);
     lock_done(&db->writer_lock.lock);
@@ -166,6 +167,7 @@ static int sqlite_open(struct ng_call *call, const struct ng_conf *conf, void **
         return ng_fail(call, NG_EINTERNAL, "no memory to open the store");
     }
     init_locks(db);
+    origins_forget(db);
     db->file_fd = db->log_fd = -1;
     int rc = place(db, call, conf);
     if (rc == NG_OK && !db->memory) {

@@ -202,6 +202,62 @@ int audit_disk_replace(int dir, const char *name, struct ng_str bytes, mode_t mo
     return audit_disk_new_done(dir, fd, name, rc);
 }
 
+/* ---- many files ---- */
+
+static void batch_note_folder(struct audit_disk_batch *batch, const char *name)
+{
+    char folder[AUDIT_DISK_NAME_SIZE];
+    size_t i = 0;
+    disk_folder(name, folder);
+    while (i < batch->folder_count && strcmp(batch->folders[i], folder) != 0) {
+        i++;
+    }
+    if (i == batch->folder_count) {
+        memcpy(batch->folders[batch->folder_count++], folder, sizeof(folder));
+    }
+}
+
+int audit_disk_batch_put(struct audit_disk_batch *batch, int dir, const char *name,
+                         struct ng_str bytes, mode_t mode)
+{
+    int rc =
+        batch->count == AUDIT_DISK_BATCH_MAX ? audit_disk_batch_sync(batch, dir) : NG_OK;
+    int fd = rc == NG_OK ? audit_disk_new(dir, mode) : -1;
+    if (fd < 0) {
+        return NG_EUNAVAILABLE;
+    }
+    if (fd_put(fd, bytes) != NG_OK || renameat(dir, AUDIT_DISK_NEW, dir, name) != 0) {
+        disk_close(fd);
+        return NG_EUNAVAILABLE;
+    }
+    /* The disk gets its place on it now: then one commit of the file system has all of them. */
+    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    batch->fds[batch->count++] = fd;
+    batch_note_folder(batch, name);
+    return NG_OK;
+}
+
+int audit_disk_batch_sync(struct audit_disk_batch *batch, int dir)
+{
+    int rc = NG_OK;
+    for (size_t i = 0; rc == NG_OK && i < batch->count; i++) {
+        rc = fsync(batch->fds[i]) == 0 ? NG_OK : NG_EUNAVAILABLE;
+    }
+    for (size_t i = 0; rc == NG_OK && i < batch->folder_count; i++) {
+        rc = audit_disk_sync_folder(dir, batch->folders[i]);
+    }
+    audit_disk_batch_drop(batch);
+    return rc;
+}
+
+void audit_disk_batch_drop(struct audit_disk_batch *batch)
+{
+    while (batch->count > 0) {
+        disk_close(batch->fds[--batch->count]);
+    }
+    batch->folder_count = 0;
+}
+
 int audit_disk_clear(int dir, const char *folder, const char *keep)
 {
     int fd = openat(dir, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -43,6 +43,23 @@ int audit_disk_new(int dir, mode_t mode);
  * is not NG_OK, the file is only closed, and rc returned. */
 int audit_disk_new_done(int dir, int fd, const char *name, int rc);
 
+/* Files with their names, which are not durable yet: many are synced at once for the price of
+ * a few. */
+#define AUDIT_DISK_BATCH_MAX 64
+struct audit_disk_batch {
+    size_t count, folder_count;
+    int fds[AUDIT_DISK_BATCH_MAX];
+    char folders[AUDIT_DISK_BATCH_MAX][AUDIT_DISK_NAME_SIZE];
+};
+/* As audit_disk_replace(), but a full batch is synced before, and this file later. */
+int audit_disk_batch_put(struct audit_disk_batch *batch, int dir, const char *name,
+                         struct ng_str bytes, mode_t mode);
+/* Makes the files and their names durable, and empties the batch. NG_OK; NG_EUNAVAILABLE with
+ * errno: any of them may not be. */
+int audit_disk_batch_sync(struct audit_disk_batch *batch, int dir);
+/* Empties it without that. */
+void audit_disk_batch_drop(struct audit_disk_batch *batch);
+
 /* Removes all files of a folder but `keep` (NULL: none), and without `keep` the folder too.
  * NG_OK also where there is none. NG_EUNAVAILABLE with errno. */
 int audit_disk_clear(int dir, const char *folder, const char *keep);

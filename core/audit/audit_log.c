@@ -34,9 +34,10 @@ struct audit_log {
     struct note_signer signer;
     struct checkpoint checkpoint;
     struct audit_pending pending;
-    struct tlog_range range; /* of what is folded; ahead of the checkpoint during a fold */
+    uint64_t folded; /* entries in tiles and edges; ahead of the checkpoint during a fold */
     struct log_edge edges[TLOG_LEVELS];
     struct buf bundle; /* the last, partial bundle */
+    struct audit_disk_batch written; /* tiles of a fold */
     /* The folders that files were written to last, by level: they are durable. */
     char folders[TLOG_LEVELS + 1][TLOG_PATH_SIZE];
 };
@@ -109,11 +110,25 @@ int audit_log_read_checkpoint(int dir, const struct note_key *key, struct checkp
     return *ret_is_new ? NG_OK : rc;
 }
 
-/* The partial tiles, and from them the root. */
+/* The root of what is in the tiles: the partial ones have what it needs. */
+static int log_root(const struct audit_log *log, struct tlog_hash *ret)
+{
+    struct tlog_range range = {.size = 0};
+    int rc = NG_OK;
+    for (unsigned level = TLOG_LEVELS; level-- > 0;) {
+        const struct log_edge *edge = &log->edges[level];
+        for (size_t i = 0; rc == NG_OK && i < edge->width; i++) {
+            rc = tlog_range_add(&range, level * TLOG_TILE_BITS, &edge->hashes[i]);
+        }
+    }
+    return rc == NG_OK ? tlog_range_root(&range, ret) : rc;
+}
+
+/* The partial tiles, whose root is that of the checkpoint. */
 static int log_load_edges(struct audit_log *log, const struct audit_tiles *tiles)
 {
     struct tlog_hash root;
-    log->range.size = 0;
+    log->folded = tiles->size;
     int rc = NG_OK;
     for (unsigned level = TLOG_LEVELS; rc == NG_OK && level-- > 0;) {
         struct log_edge *edge = &log->edges[level];
@@ -123,12 +138,9 @@ static int log_load_edges(struct audit_log *log, const struct audit_tiles *tiles
         if (edge->width > 0) {
             rc = audit_tiles_read(tiles, level, count >> TLOG_TILE_BITS, edge->hashes);
         }
-        for (size_t i = 0; rc == NG_OK && i < edge->width; i++) {
-            rc = tlog_range_add(&log->range, level * TLOG_TILE_BITS, &edge->hashes[i]);
-        }
     }
     if (rc == NG_OK) {
-        rc = tlog_range_root(&log->range, &root);
+        rc = log_root(log, &root);
     }
     if (rc == NG_OK && !tlog_hash_equal(&root, &log->checkpoint.root)) {
         return log_damaged(tiles->error, "the checkpoint has another root than the tiles");
@@ -343,9 +355,15 @@ static int log_write_file(struct audit_log *log, unsigned level, uint64_t index,
         }
     }
     if (rc == NG_OK) {
-        rc = audit_disk_replace(log->dir, name, bytes, LOG_TILE_MODE);
+        rc = audit_disk_batch_put(&log->written, log->dir, name, bytes, LOG_TILE_MODE);
     }
     return rc == NG_OK ? rc : audit_disk_fail(rc, name, "written", error);
+}
+
+static int log_sync_files(struct audit_log *log, struct buf *error)
+{
+    int rc = audit_disk_batch_sync(&log->written, log->dir);
+    return rc == NG_OK ? rc : audit_disk_fail(rc, LOG_TILE_FOLDER, "written", error);
 }
 
 /* Writes the last tile of a level; `size` entries are in the tree. */
@@ -403,19 +421,19 @@ static int log_fold_entry(void *user, const struct audit_pending_entry *entry)
     char head[TLOG_ENTRY_HEAD];
     tlog_bundle_head(entry->text.len, head);
     (void)buf_add(&log->bundle, head, sizeof(head));
-    if (buf_add_str(&log->bundle, entry->text) != NG_OK ||
-        tlog_range_add(&log->range, 0, &entry->leaf) != NG_OK) {
+    if (buf_add_str(&log->bundle, entry->text) != NG_OK) {
         return log_no_memory(fold->error);
     }
-    return log_add_hash(log, &entry->leaf, log->range.size, fold->error);
+    log->folded++;
+    return log_add_hash(log, &entry->leaf, log->folded, fold->error);
 }
 
 static int log_write_checkpoint(struct audit_log *log, struct buf *error)
 {
-    struct checkpoint next = {.size = log->range.size};
+    struct checkpoint next = {.size = log->folded};
     struct buf note;
     buf_init(&note, NOTE_BYTES_MAX);
-    int rc = tlog_range_root(&log->range, &next.root);
+    int rc = log_root(log, &next.root);
     if (rc == NG_OK) {
         rc = checkpoint_sign(&next, &log->signer, &note);
     }
@@ -441,8 +459,11 @@ static int log_fold_all(struct audit_log *log, struct buf *error)
     int rc = audit_pending_each(&log->pending, log_fold_entry, &fold, error);
     for (unsigned level = 0; rc == NG_OK && level < TLOG_LEVELS; level++) {
         if (log->edges[level].width > 0 && log->edges[level].changed) {
-            rc = log_write_edge(log, level, log->range.size, error);
+            rc = log_write_edge(log, level, log->folded, error);
         }
+    }
+    if (rc == NG_OK) {
+        rc = log_sync_files(log, error);
     }
     if (rc == NG_OK) {
         rc = log_write_checkpoint(log, error);
@@ -460,6 +481,7 @@ int audit_log_fold(struct audit_log *log, struct buf *error)
         return rc;
     }
     rc = log_fold_all(log, error);
+    audit_disk_batch_drop(&log->written);
     log->is_stale = rc != NG_OK;
     log->has_news = rc != NG_OK;
     return rc;

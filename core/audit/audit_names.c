@@ -28,6 +28,7 @@
 
 #define NAMES_SUFFIX ".jsonl"
 #define NAMES_DEPTH 2
+#define NAMES_DAY_MS INT64_C(86400000)
 #define NAMES_LINE_MAX ((size_t)8 * 1024)         /* bytes of a line */
 #define NAMES_LINE_MEMORY_MAX ((size_t)16 * 1024) /* of one that is read */
 
@@ -41,6 +42,7 @@ struct name {
 struct audit_names {
     int dir;
     char month[AUDIT_MONTH_LEN + 1]; /* of the tables; "": none is loaded */
+    int64_t day;                     /* the last one that was found to be in it */
     struct hash_table newer, older;
     struct buf lines; /* not in the file of the month yet */
 };
@@ -365,24 +367,39 @@ static struct ng_str name_value(struct ng_str value, char plain[AUDIT_NAMED_MAX]
     return str_make(plain, value.len);
 }
 
-int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str value,
-                    char out[AUDIT_NAME_SIZE], struct buf *error)
+/* Loads the month of that time, if it is not the one that is loaded. */
+static int names_ready(struct audit_names *names, int64_t time_ms, struct buf *error)
 {
     char day[RFC3339_DAY_SIZE];
-    char plain[AUDIT_NAMED_MAX];
-    const struct name *known = NULL;
+    int64_t number = time_ms / NAMES_DAY_MS;
+    int rc = NG_OK;
+    if (names->month[0] != '\0' && number == names->day) {
+        return NG_OK;
+    }
     rfc3339_write_day(time_ms, day);
     if (strncmp(day, names->month, AUDIT_MONTH_LEN) != 0) {
-        int rc = names->lines.len > 0 ? audit_names_sync(names, error) : NG_OK;
+        rc = names->lines.len > 0 ? audit_names_sync(names, error) : NG_OK;
         if (rc == NG_OK) {
             rc = names_load(names, day, error);
         }
-        if (rc != NG_OK) {
-            return rc;
-        }
+    }
+    if (rc == NG_OK) {
+        names->day = number;
+    }
+    return rc;
+}
+
+int audit_names_get(struct audit_names *names, int64_t time_ms, struct ng_str value,
+                    char out[AUDIT_NAME_SIZE], struct buf *error)
+{
+    char plain[AUDIT_NAMED_MAX];
+    const struct name *known = NULL;
+    int rc = names_ready(names, time_ms, error);
+    if (rc != NG_OK) {
+        return rc;
     }
     value = name_value(value, plain);
-    int rc = names_find(names, value, &known);
+    rc = names_find(names, value, &known);
     if (rc != NG_OK) {
         (void)buf_add_c(error, "the audit log: out of memory");
         return rc;

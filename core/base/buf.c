@@ -166,7 +166,11 @@ static size_t json_copy_plain(char *to, const unsigned char *at, size_t left)
         }
         unsigned char c = at[run];
         size_t len = 0;
-        if (c >= 0x20 && c != '"' && c != '\\') {
+        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+            to[run++] = (char)c;
+            continue;
+        }
+        if (c >= 0x80) {
             len = utf8_length(str_make((const char *)at, left), run);
         }
         if (len == 0) {

@@ -253,6 +253,27 @@ static void test_log_under_late_readers(void **state)
 
 /* ---- a full disk ---- */
 
+/* Changes whose origin is not in the file, and those that origins count too many or too few. */
+static int64_t wrong_origins(struct fixture *f)
+{
+    sqlite3 *sql = NULL;
+    sqlite3_stmt *stmt = NULL;
+    char path[300];
+    (void)snprintf(path, sizeof(path), "%s/notegate.db", f->dir);
+    assert_int_equal(sqlite3_open_v2(path, &sql, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(sql,
+                           "SELECT count(*)-count(o.origin)+abs(count(*)-(SELECT sum(changes) "
+                           "FROM origins)) FROM trail t LEFT JOIN origins o USING(origin)",
+                           -1, &stmt, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t count = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    (void)sqlite3_close(sql);
+    return count;
+}
+
 static void test_disk_full(void **state)
 {
     struct fixture *f = *state;
@@ -275,7 +296,9 @@ static void test_disk_full(void **state)
     char id[16];
     while (rc == NG_OK && stored < 50) {
         (void)snprintf(id, sizeof(id), "big%d", stored);
-        struct change change = {.id = ng_str_of(id), .text = ng_str_of(text)};
+        const struct ng_origin origin = {.run_id = ng_str_of(id)};
+        struct change change = {
+            .id = ng_str_of(id), .text = ng_str_of(text), .origin = &origin};
         rc = fixture_commit(f, &change, 1, NULL, error, NULL);
         stored += rc == NG_OK;
     }
@@ -287,9 +310,12 @@ static void test_disk_full(void **state)
     assert_int_equal(f->docs->last_seq(f->db), seq + (uint64_t)stored);
     /* There is room again: it goes on without a restart. */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_int_equal(fixture_put(f, id, 0, "", text), NG_OK);
+    const struct ng_origin again = {.run_id = ng_str_of(id)}; /* as of the refused change */
+    struct change change = {.id = ng_str_of(id), .text = ng_str_of(text), .origin = &again};
+    assert_int_equal(fixture_commit(f, &change, 1, NULL, error, NULL), NG_OK);
     assert_int_equal(fixture_put(f, "a", 1, "one", "two"), NG_OK);
     expect_clean(f);
+    assert_int_equal(wrong_origins(f), 0);
     fixture_stop(f);
     start(f);
     expect_doc(f, "a", 2, "two");

@@ -58,6 +58,9 @@ static int conn_setup(struct conn *conn, bool reader)
             rc = tokens_register(conn);
         }
     }
+    if (rc == SQLITE_OK && !reader) {
+        (void)sqlite3_rollback_hook(conn->sql, origins_forget, db);
+    }
     if (rc == SQLITE_OK && !reader && !db->memory) {
         wal_follow(conn);
     }

@@ -20,6 +20,7 @@
 #include "../../shared/content_hash.h"
 #include "../../shared/query_check.h"
 #include "../../shared/words.h"
+#include "core/base/hash_table.h"
 #include "core/base/lock.h"
 #include "core/base/str.h"
 #include "notegate/backend.h"
@@ -189,11 +190,12 @@ struct db_collection {
                  "VALUES(?1,?2,?3,?4,?5,?6)")                                                  \
     X(ORIGIN_FIND, "SELECT origin FROM origins WHERE shelf=?1 AND agent=?2 AND key=?3 AND "    \
                    "run=?4 AND gateway=?5")                                                    \
-    X(ORIGIN_SET,                                                                              \
-      "INSERT INTO origins(shelf,agent,key,run,gateway,first_seq,last_seq,changes,origin)"     \
-      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT(origin) DO UPDATE SET "                  \
-      "first_seq=min(first_seq,excluded.first_seq),last_seq=max(last_seq,excluded.last_seq),"  \
-      "changes=changes+excluded.changes")
+    X(ORIGIN_ADD,                                                                              \
+      "INSERT INTO origins(shelf,agent,key,run,gateway,origin,first_seq,last_seq,changes)"     \
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9)")                                                    \
+    X(ORIGIN_UPDATE,                                                                           \
+      "UPDATE origins SET first_seq=min(first_seq,?7),last_seq=max(last_seq,?8),"              \
+      "changes=changes+?9 WHERE origin=?6")
 
 enum statement {
 #define STATEMENT_ENUM(name, sql) STMT_##name,
@@ -203,6 +205,7 @@ enum statement {
 };
 
 struct db;
+struct origin;
 
 /* A cached dynamic statement. */
 struct kept_stmt {
@@ -270,6 +273,8 @@ struct db {
     struct writer_lock writer_lock;
     struct conn *writer;
     int64_t next_doc, next_origin, last_ms; /* last_ms: newest time in the log */
+    struct hash_table origins;              /* of origins.c */
+    struct origin *changed_origins, **last_changed; /* by the running transaction */
     uint64_t txn_seq; /* last sequence number of the running transaction */
     bool relaxed;     /* the writing connection does not sync its commits at present */
     _Atomic enum log_trouble trouble;
@@ -460,6 +465,10 @@ struct job {
 };
 /* Commits the jobs in one transaction; sets rc and the message of each. */
 void writer_commit(struct db *db, struct job *jobs);
+
+/* origins.c: what is kept of them may not be in the file, as the transaction of this `struct db`
+ * was rolled back. */
+void origins_forget(void *db);
 
 /* txn.c: also for import */
 struct touched;

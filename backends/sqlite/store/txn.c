@@ -32,7 +32,6 @@ void txn_free(struct txn *txn)
         bytes_done(&doc->old_fields);
         free(doc);
     }
-    origins_free(txn);
     free(txn);
 }
 
@@ -234,7 +233,7 @@ static int log_put(struct txn *txn, const struct touched *doc, const struct ng_p
         .gateway = put->gateway,
         .origin = &put->origin,
     };
-    return origins_add(txn, doc->shelf, &row);
+    return origins_add(txn->db, doc->shelf, &row);
 }
 
 int txn_put(struct txn *txn, struct ng_put *put, const struct prepared *prepared)
@@ -447,7 +446,7 @@ int txn_flush(struct txn *txn)
             return rc;
         }
     }
-    int rc = origins_flush(txn);
+    int rc = origins_flush(txn->db);
     if (rc == NG_OK && txn->db->txn_seq != atomic_load(&txn->db->last_seq)) {
         return txn_meta(conn, "seq", txn->db->txn_seq);
     }

@@ -3,7 +3,6 @@
 #ifndef NOTEGATE_SQLITE_TXN_H
 #define NOTEGATE_SQLITE_TXN_H
 
-#include "core/base/hash_table.h"
 #include "db.h"
 
 /* Buckets of the hash table of documents. */
@@ -36,7 +35,6 @@ struct txn {
     struct db *db;
     struct touched *buckets[TOUCHED_BUCKETS];
     struct touched *first, *last;
-    struct hash_table origins; /* of origins.c */
 };
 
 /* A change of the trail. Borrowed. */
@@ -51,10 +49,9 @@ struct trail {
 struct touched *txn_touch(struct txn *txn, const struct ng_key *key);
 /* origins.c */
 /* Adds the row of a change; its origin is written by origins_flush(). */
-int origins_add(struct txn *txn, int64_t shelf, const struct trail *row);
-/* Writes the origins of the transaction, and forgets them. */
-int origins_flush(struct txn *txn);
-void origins_free(struct txn *txn);
+int origins_add(struct db *db, int64_t shelf, const struct trail *row);
+/* Writes the origins that the transaction has changed. */
+int origins_flush(struct db *db);
 
 /* Stores a number in `meta`. */
 int txn_meta(struct conn *conn, const char *name, uint64_t number);

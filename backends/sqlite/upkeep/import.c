@@ -80,7 +80,7 @@ static bool same_key(const struct import *import, const struct ng_key *key)
 static int start_doc(struct db *db, struct ng_call *call, const struct ng_key *key)
 {
     struct import *import = db->import;
-    if (import->txn != NULL && origins_flush(import->txn) != NG_OK) {
+    if (origins_flush(db) != NG_OK) {
         return conn_fail(db->writer, call, "the import");
     }
     txn_free(import->txn);
@@ -180,7 +180,7 @@ static int add_trail(struct db *db, const struct ng_event *event)
         shelf = sqlite3_column_int64(stmt, 1);
     }
     (void)sqlite3_finalize(stmt);
-    bool good = rc == SQLITE_ROW && origins_add(db->import->txn, shelf, &row) == NG_OK;
+    bool good = rc == SQLITE_ROW && origins_add(db, shelf, &row) == NG_OK;
     return good ? SQLITE_OK : SQLITE_ERROR;
 }
 
@@ -279,8 +279,7 @@ int import_end(void *self, struct ng_call *call, bool keep)
         sqlite3_stmt *stmt = conn_stmt(db->writer, STMT_META_SET);
         (void)bind_text(stmt, 1, ng_str_of("seq"));
         (void)bind_u64(stmt, 2, last_seq);
-        if (conn_run(db->writer, stmt) != SQLITE_OK ||
-            (import->txn != NULL && origins_flush(import->txn) != NG_OK)) {
+        if (conn_run(db->writer, stmt) != SQLITE_OK || origins_flush(db) != NG_OK) {
             rc = conn_fail(db->writer, call, "the import");
         }
     }

@@ -9,14 +9,15 @@
 #include <unistd.h>
 
 #include "core/audit/audit_disk.h"
+#include "core/audit/audit_pending.h"
 #include "core/base/arena.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 
-/* Entries that are printed and appended at once. */
-#define WRITER_CHUNK ((size_t)64)
-#define WRITER_CHUNK_BYTES (WRITER_CHUNK * AUDIT_ENTRY_MAX)
+/* Entries that are printed and appended at once, with one sync: as many as one write takes. */
+#define WRITER_CHUNK ((size_t)2048)
+#define WRITER_CHUNK_BYTES (AUDIT_BATCH_MAX - WRITER_CHUNK * AUDIT_PENDING_HEAD)
 
 /* ---- the queue ---- */
 
@@ -166,7 +167,8 @@ static int writer_print(struct audit_writer *writer, size_t ret_ends[WRITER_CHUN
     size_t at = record->at;
     *ret_count = 0;
     buf_clear(&writer->text);
-    while (record != NULL && *ret_count < WRITER_CHUNK) {
+    while (record != NULL && *ret_count < WRITER_CHUNK &&
+           WRITER_CHUNK_BYTES - writer->text.len >= AUDIT_ENTRY_MAX) {
         size_t next = 0;
         int rc = writer_print_entry(writer, record, at, &next, error);
         if (rc != NG_OK) {
@@ -203,7 +205,7 @@ static int writer_append_chunk(struct audit_writer *writer, struct buf *error)
 {
     struct ng_str entries[WRITER_CHUNK];
     size_t ends[WRITER_CHUNK];
-    size_t next[WRITER_CHUNK] = {0};
+    size_t next[WRITER_CHUNK];
     size_t count = 0;
     size_t done = 0;
     int rc = writer_print(writer, ends, next, &count, error);

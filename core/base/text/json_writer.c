@@ -249,6 +249,9 @@ static size_t json_character_bytes(char c, size_t len)
 struct ng_str json_cut(struct ng_str text, size_t bytes)
 {
     size_t used = 0;
+    if (text.len <= bytes / strlen("\\u0000")) { /* all of it fits, whatever it is */
+        return text;
+    }
     for (size_t at = 0; at < text.len;) {
         size_t len = size_max(utf8_length(text, at), 1);
         used += json_character_bytes(text.data[at], len);

@@ -2,6 +2,7 @@
 /* sha256.c - SHA-256 of libcrypto. */
 #include "sha256.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include <openssl/evp.h>
@@ -13,10 +14,25 @@ struct sha256 {
     EVP_MD_CTX *running, *copy;
 };
 
+static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
+static const EVP_MD *sha256_fetched;
+
+static void sha256_fetch(void)
+{
+    sha256_fetched = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
+/* What libcrypto else looks up for each hash costs as much as a hash of 200 bytes. */
+static const EVP_MD *sha256_kind(void)
+{
+    (void)pthread_once(&sha256_once, sha256_fetch);
+    return sha256_fetched != NULL ? sha256_fetched : EVP_sha256();
+}
+
 int sha256_digest(struct ng_str text, unsigned char out[SHA256_BYTES])
 {
     const char *data = text.len > 0 ? text.data : "";
-    if (EVP_Digest(data, text.len, out, NULL, EVP_sha256(), NULL) != 1) {
+    if (EVP_Digest(data, text.len, out, NULL, sha256_kind(), NULL) != 1) {
         return NG_EINTERNAL;
     }
     return NG_OK;
@@ -36,7 +52,7 @@ int sha256_hex(struct ng_str text, char out[SHA256_HEX_SIZE])
 int sha256_joined(const struct ng_str *texts, size_t count, unsigned char out[SHA256_BYTES])
 {
     EVP_MD_CTX *hash = EVP_MD_CTX_new();
-    bool done = hash != NULL && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+    bool done = hash != NULL && EVP_DigestInit_ex(hash, sha256_kind(), NULL) == 1;
     for (size_t i = 0; i < count && done; i++) {
         done = texts[i].len == 0 || EVP_DigestUpdate(hash, texts[i].data, texts[i].len) == 1;
     }
@@ -54,7 +70,7 @@ struct sha256 *sha256_new(void)
     hash->running = EVP_MD_CTX_new();
     hash->copy = EVP_MD_CTX_new();
     if (hash->running == NULL || hash->copy == NULL ||
-        EVP_DigestInit_ex(hash->running, EVP_sha256(), NULL) != 1) {
+        EVP_DigestInit_ex(hash->running, sha256_kind(), NULL) != 1) {
         sha256_free(hash);
         return NULL;
     }
