@@ -220,8 +220,7 @@ static void batch_note_folder(struct audit_disk_batch *batch, const char *name)
 int audit_disk_batch_put(struct audit_disk_batch *batch, int dir, const char *name,
                          struct ng_str bytes, mode_t mode)
 {
-    int rc =
-        batch->count == AUDIT_DISK_BATCH_MAX ? audit_disk_batch_sync(batch, dir) : NG_OK;
+    int rc = batch->count == AUDIT_DISK_BATCH_MAX ? audit_disk_batch_sync(batch, dir) : NG_OK;
     int fd = rc == NG_OK ? audit_disk_new(dir, mode) : -1;
     if (fd < 0) {
         return NG_EUNAVAILABLE;

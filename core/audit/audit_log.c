@@ -36,7 +36,7 @@ struct audit_log {
     struct audit_pending pending;
     uint64_t folded; /* entries in tiles and edges; ahead of the checkpoint during a fold */
     struct log_edge edges[TLOG_LEVELS];
-    struct buf bundle; /* the last, partial bundle */
+    struct buf bundle;               /* the last, partial bundle */
     struct audit_disk_batch written; /* tiles of a fold */
     /* The folders that files were written to last, by level: they are durable. */
     char folders[TLOG_LEVELS + 1][TLOG_PATH_SIZE];

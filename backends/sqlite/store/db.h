@@ -272,8 +272,8 @@ struct db {
     /* The writing connection and its state; guarded by writer_lock. */
     struct writer_lock writer_lock;
     struct conn *writer;
-    int64_t next_doc, next_origin, last_ms; /* last_ms: newest time in the log */
-    struct hash_table origins;              /* of origins.c */
+    int64_t next_doc, next_origin, last_ms;         /* last_ms: newest time in the log */
+    struct hash_table origins;                      /* of origins.c */
     struct origin *changed_origins, **last_changed; /* by the running transaction */
     uint64_t txn_seq; /* last sequence number of the running transaction */
     bool relaxed;     /* the writing connection does not sync its commits at present */
@@ -466,8 +466,8 @@ struct job {
 /* Commits the jobs in one transaction; sets rc and the message of each. */
 void writer_commit(struct db *db, struct job *jobs);
 
-/* origins.c: what is kept of them may not be in the file, as the transaction of this `struct db`
- * was rolled back. */
+/* origins.c: what is kept of them may not be in the file, as the transaction of this `struct
+ * db` was rolled back. */
 void origins_forget(void *db);
 
 /* txn.c: also for import */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* origins.c - the origins of changes: a row of `trail` for each change, and one of `origins` for
- * all with the same shelf, agent, key, run and gateway. Those that were used last are kept in
- * memory from one transaction to the next, so that a change of a known run needs no look-up. */
+/* origins.c - the origins of changes: a row of `trail` for each change, and one of `origins`
+ * for all with the same shelf, agent, key, run and gateway. Those that were used last are kept
+ * in memory from one transaction to the next, so that a change of a known run needs no look-up.
+ */
 #include "core/base/hash.h"
 #include "core/base/minmax.h"
 #include "txn.h"
@@ -17,7 +18,7 @@ struct origin {
     int64_t id, shelf;
     bool is_stored;                        /* it has a row */
     uint64_t first_seq, last_seq, changes; /* of this transaction */
-    struct ng_str parts[PARTS]; /* in `texts` */
+    struct ng_str parts[PARTS];            /* in `texts` */
     char texts[];
 };
 
