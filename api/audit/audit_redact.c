@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/call/gateway.h"
 #include "core/dispatch/audit_put.h"
 #include "core/gateway/gateway_audit.h"

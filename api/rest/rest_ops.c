@@ -3,7 +3,7 @@
 #include "api/base/build_info.h"
 #include "api/http/http_reply.h"
 #include "api/http/http_transport.h"
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/base/str.h"
 #include "core/base/text_choice.h"
 #include "core/call/gateway.h"

@@ -29,6 +29,7 @@ struct recorder;
 struct watchdog;
 struct disk;
 struct audit_refusals;
+struct audit_shared;
 struct audit_writer;
 struct undo_running;
 
@@ -36,11 +37,12 @@ struct undo_running;
 struct gateway_audit {
     struct audit_writer *writer;     /* audit_writer.h; NULL: there is no audit log */
     struct audit_refusals *refusals; /* of requests, for its entries */
-    bool always;                     /* else while the gateway has keys */
-    bool serves;                     /* it tells its stop */
-    atomic_bool reads;               /* calls that only read have entries, too */
-    struct audit_epochs epochs;      /* of calls */
-    atomic_uint_fast64_t last_seq;   /* of the changes that calls know */
+    struct audit_shared *shared;   /* gateway_audit_shared.h; NULL: documents are not shared */
+    bool always;                   /* else while the gateway has keys */
+    bool serves;                   /* it tells its stop */
+    atomic_bool reads;             /* calls that only read have entries, too */
+    struct audit_epochs epochs;    /* of calls */
+    atomic_uint_fast64_t last_seq; /* of the changes that calls know */
 };
 
 struct gateway {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/base/clock.h"
 #include "core/base/str.h"
 #include "core/base/utf8.h"
@@ -42,6 +42,20 @@ static struct ng_str known_operation(const struct call *call, struct ng_str aske
     return rc == NG_OK ? asked : STR_NONE;
 }
 
+/* The space of the last change that was stored, else of the last one that was tried, else that
+ * of the caller. */
+static struct ng_str changed_space(const struct call *call)
+{
+    const struct call_change *at = call->changes;
+    while (at != NULL && !at->is_stored) {
+        at = at->next;
+    }
+    if (at == NULL) {
+        at = call->changes;
+    }
+    return at != NULL ? at->space : call->caller.space;
+}
+
 /* The documents that it has changed, the first one first; to be freed. NULL: none, or out of
  * memory. */
 static struct audit_doc *changed_docs(const struct call *call, size_t *ret_count)
@@ -74,7 +88,7 @@ void audit_put_call(const struct call *call, const struct audit_outcome *end)
         .mode = key_mode_name(caller->mode),
         .agent = caller->agent,
         .key = ng_str_of(call->key != NULL ? call->key->id : NULL),
-        .space = call->changes != NULL ? call->changes->space : caller->space,
+        .space = changed_space(call),
         .remote = call->remote,
         .client = utf8_cut(caller->client, AUDIT_CLIENT_MAX),
         .tool = end->tool,
@@ -133,7 +147,7 @@ void audit_put_background(const struct call *call)
     struct audit_doc *docs = changed_docs(call, &entry.doc_count);
     if (docs != NULL) {
         entry.docs = docs;
-        entry.space = call->changes->space;
+        entry.space = changed_space(call);
         audit_writer_put(call->gateway->audit.writer, &entry);
         free(docs);
     }

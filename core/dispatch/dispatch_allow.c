@@ -3,7 +3,7 @@
 #include "dispatch_allow.h"
 
 #include "audit.h"
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/base/minmax.h"
 #include "core/base/str.h"
 #include "core/call/gateway.h"

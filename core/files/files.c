@@ -29,11 +29,6 @@ static const struct ng_collection files_collections[] = {
         .field_size = sizeof(struct ng_field),
     },
     {
-        .name = FILE_VERSION_CAME,
-        .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
-        .field_size = sizeof(struct ng_field),
-    },
-    {
         .name = FILE_VERSION_PINS,
         .flags = NG_COLLECTION_QUIET | NG_COLLECTION_NO_HISTORY,
         .field_size = sizeof(struct ng_field),

@@ -369,9 +369,6 @@ size_t files_intent_changes(struct file_record *record, struct ng_change *change
     if (record->versions.found.real.len > 0) {
         file_version_found(&record->versions.found, &changes[count++]);
     }
-    if (file_version_is_pinned(&record->versions.found)) {
-        file_version_pin(&record->versions.found, &changes[count++]);
-    }
     for (size_t i = 0; i < record->mark_count; i++) {
         struct file_built_on *mark = &record->marks[i];
         set_change(&changes[count++], FILES_INTENTS, mark->space, mark->real, mark_fn, mark);
@@ -420,12 +417,6 @@ size_t files_effect_changes(struct file_record *record, struct ng_change *change
     }
     if (file_version_is_pinned(&versions->saved)) {
         file_version_pin(&versions->saved, &changes[count++]);
-    }
-    if (versions->came.real.len > 0) {
-        file_version_came(&versions->came, &changes[count++]);
-    }
-    if (versions->passed.real.len > 0) {
-        file_version_came(&versions->passed, &changes[count++]);
     }
     set_change(&changes[count], events, space, now, files_event_fn, record);
     changes[count++].action = files_event_action(record);

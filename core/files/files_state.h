@@ -198,16 +198,15 @@ struct file_group {
 
 /* Bytes of the splices of a group in its intent. */
 #define FILES_GROUP_BYTES_MAX FILES_UNDO_BYTES_MAX
-/* Documents of one file of a group: two versions and their pins, or where it came from at two
- * paths; two events, two histories. */
+/* Documents of one file of a group: two versions, their pins, two events, two histories. */
 #define FILES_GROUP_DOCUMENTS 7
 /* Bytes of contents that a moved folder takes along as versions at the new paths. */
 #define FILES_GROUP_CARRY_MAX ((size_t)64 * 1024 * 1024)
 
 /* Most documents of one transaction. An intent: history, that of the inode, intent, intent at
- * the destination of a move, version, its pins, marks. A completion: the intent, and those of
- * one file of a group. */
-#define FILES_CHANGES_MAX (6 + FILES_MARKS_MAX)
+ * the destination of a move, version, marks. A completion: the intent, two versions,
+ * their pins, two events, two histories. */
+#define FILES_CHANGES_MAX (5 + FILES_MARKS_MAX)
 
 int files_record_init(struct call *call, struct file_record *record, enum file_change kind);
 bool files_record_moves(const struct file_record *record);

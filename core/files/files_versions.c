@@ -59,10 +59,7 @@ static int group_find(struct file_op *op)
         if (rc == NG_OK && item->record.versions.found.real.len > 0) {
             file_version_found(&item->record.versions.found, &changes[count++]);
         }
-        if (rc == NG_OK && file_version_is_pinned(&item->record.versions.found)) {
-            file_version_pin(&item->record.versions.found, &changes[count++]);
-        }
-        if (rc == NG_OK && count + 2 > NG_COUNT(changes)) {
+        if (rc == NG_OK && count == NG_COUNT(changes)) {
             rc = store_write_wait(store, op->call, changes, count);
             count = 0;
         }

@@ -32,6 +32,7 @@
 #include "core/store/store.h"
 #include "core/undo/undo.h"
 #include "gateway_audit.h"
+#include "gateway_audit_shared.h"
 #include "gateway_modules.h"
 #include "gateway_open.h"
 
@@ -159,6 +160,9 @@ static int gateway_poll(void *user, struct call *call)
     void *tasks = atomic_load(&gateway->tasks.self);
     if (rc == NG_OK && tasks != NULL) {
         rc = gateway->tasks.poll(tasks, call);
+    }
+    if (rc == NG_OK) { /* saves that a kill cut off are complete by now */
+        audit_shared_step(gateway->audit.shared, call);
     }
     return rc;
 }

@@ -10,7 +10,7 @@
 #include "core/audit/audit_disk.h"
 #include "core/audit/audit_mark.h"
 #include "core/audit/audit_read.h"
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 #include "core/call/key.h"
@@ -20,6 +20,7 @@
 #include "core/dispatch/audit_refusals.h"
 #include "core/dispatch/record.h"
 #include "core/store/store.h"
+#include "gateway_audit_shared.h"
 #include "gateway_open.h"
 
 /* "notegate/", and the id of the gateway. */
@@ -143,15 +144,18 @@ static void audit_watch(void *user, const struct ng_event *events, size_t count)
     atomic_store(&gateway->audit.last_seq, events[count - 1].seq);
 }
 
-/* Shared documents have no order that one gateway knows: there nothing is recovered. */
 static int audit_follow(struct gateway *gateway, const char *path, enum audit_begin begin,
                         struct buf *error)
 {
     int rc = NG_OK;
-    if (store_is_shared(gateway->store)) {
-        return NG_OK;
-    }
     atomic_store(&gateway->audit.last_seq, store_last_seq(gateway->store));
+    if (store_is_shared(gateway->store)) {
+        rc = audit_shared_open(gateway, path, begin == AUDIT_AT_ONCE, error);
+        if (rc == NG_OK) {
+            audit_writer_follow(gateway->audit.writer, NULL, &gateway->audit.last_seq);
+        }
+        return rc;
+    }
     if (begin == AUDIT_AT_ONCE) {
         rc = recover(gateway, path, error);
     }
@@ -227,6 +231,8 @@ void gateway_close_audit(struct gateway *gateway)
     if (gateway->audit.serves && gateway_keeps_audit(gateway)) {
         audit_tell(gateway, "stop");
     }
+    audit_shared_close(gateway->audit.shared);
+    gateway->audit.shared = NULL;
     audit_writer_close(gateway->audit.writer);
     gateway->audit.writer = NULL;
     audit_refusals_free(gateway->audit.refusals);

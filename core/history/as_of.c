@@ -5,6 +5,9 @@
  * search. Where the next kept one after the point is not the next revision, some were thinned
  * out between the two: the changes between them tell whether one of those lies before the
  * point.
+ *
+ * Versions of files are quiet, and a content that is too large gets none: the events of the
+ * changes at the path tell which version was there, or that there was a content without one.
  */
 #include "core/base/minmax.h"
 #include "core/base/str.h"
@@ -18,9 +21,9 @@
 
 /* Revisions that are read one after the other: most points are recent. */
 #define AS_OF_NEWEST 32
-/* Memory of the data of an event of a version's change, which has up to two paths, and of a
- * found version. */
-#define VERSION_DATA_MAX ((size_t)1024 * 1024)
+/* Memory of the data of an event of a file's change, which has up to two paths, and of a found
+ * version. */
+#define FILE_DATA_MAX ((size_t)1024 * 1024)
 
 enum kept_end { KEPT_NEWEST, KEPT_OLDEST };
 
@@ -46,6 +49,11 @@ struct as_of {
     const struct ng_key *key;
     const struct point *point;
 };
+
+static bool is_file(const struct ng_key *key)
+{
+    return str_is(key->collection, NG_FILE_VERSIONS);
+}
 
 /* The newest or the oldest of the kept revisions from `from` to `to`. */
 static int kept_between(const struct as_of *find, uint64_t from, uint64_t to,
@@ -126,55 +134,13 @@ static int search_kept(const struct as_of *find, struct kept *ret_before,
     return rc;
 }
 
-/* The changes of the document between two kept revisions. */
+/* The newest change of the document between two kept revisions that is not after the point. */
 struct thinned {
     const struct as_of *find;
-    uint64_t from, to; /* the kept revisions */
-    uint64_t until;    /* the number of the second one */
-    uint64_t revision; /* of the newest change that is not after the point; 0: none */
-    uint64_t next;     /* of a file: of the oldest change after the point; 0: none */
+    uint64_t until;    /* the number of the kept one after it */
+    uint64_t revision; /* 0: none */
     uint64_t looks;
 };
-
-/* The version that a change of a file has made, from its event; 0: it is not of this file. */
-static uint64_t event_version(const struct ng_key *key, const struct ng_event *event)
-{
-    const struct ng_value *data = NULL;
-    struct arena arena;
-    int64_t version = 0;
-    if (event->data.len == 0 || !str_equal(event->key.id, key->id) ||
-        !str_equal(event->key.space, key->space)) {
-        return 0;
-    }
-    arena_init(&arena, VERSION_DATA_MAX);
-    if (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) != NG_OK ||
-        json_integer(json_get(data, "version"), &version) != NG_OK) {
-        version = 0;
-    }
-    arena_done(&arena);
-    return version > 0 ? (uint64_t)version : 0;
-}
-
-/* Versions of files are quiet: their numbers are in the events of the changes, up to the first
- * one after the point. */
-static int take_version(void *user, const struct ng_event *event)
-{
-    struct thinned *thinned = user;
-    if (event->seq >= thinned->until) {
-        return 1;
-    }
-    thinned->looks++;
-    uint64_t version = event_version(thinned->find->key, event);
-    if (version <= thinned->from || version >= thinned->to) {
-        return 0;
-    }
-    if (is_after(thinned->find->point, event->seq, event->time_ms)) {
-        thinned->next = version;
-        return 1;
-    }
-    thinned->revision = u64_max(thinned->revision, version);
-    return 0;
-}
 
 static int take_thinned(void *user, const struct ng_event *event)
 {
@@ -192,25 +158,14 @@ static int take_thinned(void *user, const struct ng_event *event)
     return 0;
 }
 
-/* May the revision behind `from` have been there at the point, though no change tells so? Too
- * many changes to look at: then one of them may be of the document. A content of a file that
- * was found has no event of its own; it may be older than the change that found it. */
-static bool may_be_thinned(const struct thinned *thinned)
-{
-    bool is_file = str_is(thinned->find->key->collection, NG_FILE_VERSIONS);
-    uint64_t next = thinned->next != 0 ? thinned->next : thinned->to;
-    return is_file ? next > thinned->from + 1 : thinned->looks == TRAIL_LOOKS_MAX;
-}
-
+/* Too many changes to look at: then one of them may be of the document. */
 static int find_thinned(const struct as_of *find, const struct kept *before,
                         const struct kept *after, struct ng_as_of *ret)
 {
-    bool is_file = str_is(find->key->collection, NG_FILE_VERSIONS);
-    struct thinned thinned = {
-        .find = find, .from = before->revision, .to = after->revision, .until = after->seq};
+    struct thinned thinned = {.find = find, .until = after->seq};
     int rc = store_changes(find->call->gateway->store, find->call, before->seq, TRAIL_LOOKS_MAX,
-                           is_file ? take_version : take_thinned, &thinned);
-    if (rc == NG_OK && thinned.revision == 0 && may_be_thinned(&thinned)) {
+                           take_thinned, &thinned);
+    if (rc == NG_OK && thinned.looks == TRAIL_LOOKS_MAX && thinned.revision == 0) {
         thinned.revision = before->revision + 1;
     }
     if (rc == NG_OK && thinned.revision != 0) {
@@ -222,22 +177,100 @@ static int find_thinned(const struct as_of *find, const struct kept *before,
     return rc;
 }
 
+/* ---- versions of files ---- */
+
+/* The changes at the path behind `before`, newest first. */
+struct file_changes {
+    const struct as_of *find;
+    uint64_t before, after; /* the kept versions around the point; after 0: none */
+    uint64_t version;       /* the one at the point, which is not kept; 0: none */
+    uint64_t next;          /* of the oldest change after the point; 0: none */
+    bool is_unversioned;    /* the content at the point has no version */
+    bool is_over;
+};
+
+static int take_file_change(void *user, const struct ng_event *event)
+{
+    struct file_changes *changes = user;
+    const struct ng_value *data = NULL;
+    struct arena arena;
+    int64_t version = 0;
+    bool has_content = false;
+    if (event->data.len == 0) {
+        return 0;
+    }
+    arena_init(&arena, FILE_DATA_MAX);
+    if (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK) {
+        (void)json_integer(json_get(data, "version"), &version);
+        has_content = json_get(data, "revision") != NULL || json_get(data, "from") != NULL;
+    }
+    arena_done(&arena);
+    uint64_t number = version > 0 ? (uint64_t)version : 0;
+    if (is_after(changes->find->point, event->seq, event->time_ms)) {
+        changes->next = number > changes->before ? number : changes->next;
+        return 0;
+    }
+    changes->version = number > changes->before ? number : 0;
+    changes->is_unversioned = number == 0 && has_content;
+    changes->is_over = changes->version != 0 || changes->is_unversioned;
+    return changes->is_over;
+}
+
+static int walk_file_changes(const struct as_of *find, const struct kept *before,
+                             const struct kept *after, struct file_changes *changes)
+{
+    uint64_t next = after->seq != 0 ? after->seq - 1 : UINT64_MAX;
+    int rc = NG_OK;
+    while (rc == NG_OK && next > before->seq && !changes->is_over) {
+        const struct ng_trail wanted = {.size = sizeof(wanted),
+                                        .since = before->seq,
+                                        .until = next,
+                                        .spaces = {&find->key->space, 1},
+                                        .id = find->key->id};
+        rc = trail_walk(find->call, &wanted, take_file_change, changes, &next);
+    }
+    return rc;
+}
+
+/* A content that was found has no event of its own. It may be older than the change that found
+ * it: a version that is thinned out, with no change up to the point, may have been there. */
+static int find_unkept(const struct as_of *find, const struct kept *before,
+                       const struct kept *after, struct ng_as_of *ret)
+{
+    struct file_changes changes = {
+        .find = find, .before = before->revision, .after = after->revision};
+    int rc = walk_file_changes(find, before, after, &changes);
+    uint64_t next = changes.next != 0 ? changes.next : changes.after;
+    if (!changes.is_over && next > before->revision + 1) {
+        changes.version = before->revision + 1;
+    }
+    if (rc == NG_OK && (changes.version != 0 || changes.is_unversioned)) {
+        *ret = (struct ng_as_of){.size = ret->size,
+                                 .revision = u64_max(changes.version, before->revision),
+                                 .before = before->revision,
+                                 .after = after->revision};
+    }
+    return rc;
+}
+
 static int find_point(const struct as_of *find, const struct ng_doc *newest,
                       struct ng_as_of *ret)
 {
-    struct kept before = {0};
-    struct kept after = {newest->revision, newest->seq, newest->updated_ms};
-    if (!is_after(find->point, newest->seq, newest->updated_ms)) {
-        ret->revision = newest->revision;
-        ret->kept = true;
-        return NG_OK;
+    struct kept before = {newest->revision, newest->seq, newest->updated_ms};
+    struct kept after = {0};
+    int rc = NG_OK;
+    if (is_after(find->point, newest->seq, newest->updated_ms)) {
+        void *db = NULL;
+        bool asks = store_backend(find->call->gateway->store, &db)->revision_at != NULL;
+        after = before;
+        before = (struct kept){0};
+        rc = asks ? ask_kept(find, &before, &after) : search_kept(find, &before, &after);
     }
-    void *db = NULL;
-    bool asks = store_backend(find->call->gateway->store, &db)->revision_at != NULL;
-    int rc = asks ? ask_kept(find, &before, &after) : search_kept(find, &before, &after);
     ret->revision = before.revision;
     ret->kept = before.revision != 0;
-    if (rc == NG_OK && after.revision > before.revision + 1) {
+    if (rc == NG_OK && is_file(find->key)) {
+        rc = find_unkept(find, &before, &after, ret);
+    } else if (rc == NG_OK && after.revision > before.revision + 1) {
         rc = find_thinned(find, &before, &after, ret);
     }
     return rc;
@@ -259,7 +292,7 @@ static int take_found(void *user, const struct ng_doc *row)
     if (!str_is(row->action, NG_FILE_FOUND)) {
         return 1;
     }
-    arena_init(&arena, VERSION_DATA_MAX);
+    arena_init(&arena, FILE_DATA_MAX);
     found->is_found =
         json_parse(&arena, row->event_data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK &&
         json_integer(json_get(data, "modified"), &found->modified_ms) == NG_OK;
@@ -274,8 +307,7 @@ static int find_found(const struct as_of *find, uint64_t newest, struct ng_as_of
     int rc = NG_OK;
     bool more = find->point->kind == POINT_TIME;
     while (rc == NG_OK && more && ret->revision < newest) {
-        bool is_thinned = ret->revision != 0 && !ret->kept;
-        uint64_t next = is_thinned ? ret->after : ret->revision + 1;
+        uint64_t next = ret->after != 0 ? ret->after : ret->revision + 1;
         struct found found = {.modified_ms = 0};
         const struct ng_range range = {
             .size = sizeof(range), .from = next, .to = next, .limit = 1};
@@ -330,7 +362,8 @@ int as_of_find(struct call *call, const struct ng_key *key, const char *name,
     const struct as_of find = {call, key, point};
     const struct ng_doc *newest = NULL;
     int rc = store_get(call->gateway->store, call, key, 0, &newest);
-    if (rc == NG_OK && point->kind == POINT_SEQ && newest->revision != 0 && newest->seq == 0) {
+    bool needs_seq = point->kind == POINT_SEQ || (point->kind == POINT_TIME && is_file(key));
+    if (rc == NG_OK && needs_seq && newest->revision != 0 && newest->seq == 0) {
         rc = trail_settle(call); /* without a number it would lie before all points */
         if (rc == NG_OK) {
             rc = store_get(call->gateway->store, call, key, 0, &newest);
@@ -346,7 +379,7 @@ int as_of_find(struct call *call, const struct ng_key *key, const char *name,
         return find_number(&find, newest->revision, name, ret);
     }
     rc = find_point(&find, newest, ret);
-    if (rc == NG_OK && str_is(key->collection, NG_FILE_VERSIONS)) {
+    if (rc == NG_OK && is_file(key)) {
         rc = find_found(&find, newest->revision, ret);
     }
     return rc;

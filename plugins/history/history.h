@@ -62,6 +62,9 @@ int history_target(struct ng_call *call, struct history_target *ret);
  * there; HISTORY_NOT_KEPT. */
 int history_at(struct ng_call *call, const struct history_target *target, const char *name,
                struct ng_str fallback, struct history_version *ret);
+/* Was the content before this version of a file not kept? */
+bool history_has_gap(struct ng_call *call, const struct history_target *target,
+                     const struct ng_doc *version);
 /* history_diff without `from`, of a version that follows a content that was not kept. */
 int history_fail_gap(struct ng_call *call, const struct history_target *target,
                      uint64_t revision);

@@ -55,14 +55,12 @@ enum blame_outcome {
 };
 
 /* Lines of a content that was not kept count for the version behind it. */
-static bool follows_gap(struct blamed *blamed, struct ng_str json)
+static bool follows_gap(struct blamed *blamed, struct ng_str data)
 {
-    static const char name[] = "\"gap\"";
     const struct ng_host *host = blamed->call->host;
     const struct ng_value *body = NULL;
-    return blamed->target.collection == NULL && json.len > 0 &&
-           memmem(json.data, json.len, name, sizeof(name) - 1) != NULL &&
-           host->json_parse(blamed->call, json, &body) == NG_OK &&
+    return blamed->target.collection == NULL && data.len > 0 &&
+           host->json_parse(blamed->call, data, &body) == NG_OK &&
            host->json_get(body, "gap") != NULL;
 }
 
@@ -90,7 +88,7 @@ static int take_newer(void *user, const struct ng_doc *row)
         return 0;
     }
     blamed->rc = blame_newer(blamed, row);
-    blamed->has_gap = blamed->has_gap || follows_gap(blamed, row->json);
+    blamed->has_gap = blamed->has_gap || follows_gap(blamed, row->event_data);
     return blamed->rc != NG_OK || blamed->call->host->cancelled(blamed->call);
 }
 
@@ -194,7 +192,7 @@ static int take_older(void *user, const struct ng_doc *row)
         (void)step_older(&step, text);
     }
     blamed->rc = rc == NG_OK ? blamed->rc : rc;
-    blamed->has_gap = blamed->has_gap || follows_gap(blamed, row->json);
+    blamed->has_gap = blamed->has_gap || follows_gap(blamed, row->event_data);
     return blamed->rc != NG_OK || blame_settled(blamed->blame) ||
            blamed->call->host->cancelled(blamed->call);
 }
@@ -238,7 +236,8 @@ static int blame_backward(struct blamed *blamed)
 static int blame_count(struct blamed *blamed)
 {
     const struct history_paths *paths = &blamed->paths;
-    bool has_gap = blamed->has_gap || follows_gap(blamed, blamed->version.doc->json);
+    bool has_gap =
+        blamed->has_gap || history_has_gap(blamed->call, &blamed->target, blamed->version.doc);
     blamed->exact = blame_exact(blamed->blame) && !paths->is_cut && !has_gap;
     int rc = NG_OK;
     for (size_t at = 0; at < paths->count && rc == NG_OK && blamed->exact; at++) {

@@ -178,11 +178,6 @@ static int diff_before(struct diffed *diffed)
     struct ng_call *call = diffed->call;
     uint64_t before = diffed->to.revision - 1;
     diffed->from = (struct history_version){.doc = NULL};
-    bool has_gap = diffed->target.collection == NULL &&
-                   call->host->json_get(diffed->to.doc->body, "gap") != NULL;
-    if (has_gap && !ng_has_arg(call, "from")) {
-        return history_fail_gap(call, &diffed->target, diffed->to.revision);
-    }
     if (before == 0 && !ng_has_arg(call, "from")) {
         return NG_OK;
     }
@@ -205,8 +200,12 @@ static int diff_before(struct diffed *diffed)
 
 static int diff_from(struct diffed *diffed)
 {
+    struct ng_call *call = diffed->call;
     bool found = false;
     diffed->old = diffed->target;
+    if (history_has_gap(call, &diffed->target, diffed->to.doc) && !ng_has_arg(call, "from")) {
+        return history_fail_gap(call, &diffed->target, diffed->to.revision);
+    }
     int rc = diff_moved(diffed, &found);
     return rc == NG_OK && !found ? diff_before(diffed) : rc;
 }

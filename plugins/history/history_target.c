@@ -191,11 +191,26 @@ static void put_nearest(struct ng_call *call, uint64_t before, uint64_t after)
     json_end(writer);
 }
 
+bool history_has_gap(struct ng_call *call, const struct history_target *target,
+                     const struct ng_doc *version)
+{
+    return target->collection == NULL && call->host->json_get(version->body, "gap") != NULL;
+}
+
 int history_fail_gap(struct ng_call *call, const struct history_target *target,
                      uint64_t revision)
 {
     struct ng_str id = shown(target);
-    put_nearest(call, revision - 1, revision);
+    struct ng_as_of found = {.size = sizeof(found)};
+    if (revision > 1) {
+        struct ng_str number =
+            call->host->format(call, "%llu", (unsigned long long)(revision - 1));
+        int rc = call->host->revision_at(call, &target->key, "from", number, &found);
+        if (rc != NG_OK) {
+            return rc;
+        }
+    }
+    put_nearest(call, found.kept ? found.revision : found.before, revision);
     return ng_fail(call, HISTORY_NOT_KEPT,
                    "what %.*s was before version %llu was not kept (history.max_file); name "
                    "another version as `from`",
@@ -207,6 +222,14 @@ static int not_kept(struct ng_call *call, const struct history_target *target,
 {
     struct ng_str id = shown(target);
     put_nearest(call, found->before, found->after);
+    if (found->revision == found->before) {
+        return ng_fail(
+            call, HISTORY_NOT_KEPT,
+            "what %.*s was at this point is not kept (history.max_file); the nearest "
+            "versions are: %llu before it, %llu after it (0: none)",
+            (int)id.len, id.data, (unsigned long long)found->before,
+            (unsigned long long)found->after);
+    }
     return ng_fail(call, HISTORY_NOT_KEPT,
                    "revision %llu of %.*s is not kept (history.keep); the nearest that are: "
                    "%llu before it, %llu after it (0: none)",
@@ -253,7 +276,7 @@ int history_at(struct ng_call *call, const struct history_target *target, const 
         return rc;
     }
     ret->gone = HISTORY_THERE;
-    if (found.revision == 0) {
+    if (found.revision == 0 && found.after == 0) {
         ret->gone = HISTORY_NOT_YET;
         return not_created(call, target, name);
     }

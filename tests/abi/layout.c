@@ -179,6 +179,8 @@ AT(ng_event, data, 128);
 SIZE(ng_event, 144);
 AT(ng_event, origin, 144);
 SIZE(ng_event, 216);
+AT(ng_event, gateway, 216);
+SIZE(ng_event, 232);
 
 AT(ng_names, items, 0);
 AT(ng_names, count, 8);

@@ -138,6 +138,48 @@ static void test_built_on_one_that_was_made(void **state)
     pthread_cond_destroy(&chain.wake);
 }
 
+static int take_gateway(void *user, const struct ng_event *event)
+{
+    struct buf *out = user;
+    fixture_needs(NG_HAS(event, gateway), "ng_event.gateway");
+    assert_int_equal(buf_add_str(out, event->gateway), NG_OK);
+    assert_int_equal(buf_add_c(out, event->gateway.data == NULL ? "- " : " "), NG_OK);
+    return 0;
+}
+
+/* Each event has the gateway of its put; that of an import is not known. */
+static void test_gateways_of_events(void **state)
+{
+    static const char *const gateways[] = {"one", "another", NULL, "one"};
+    struct fixture *f = *state;
+    struct chain chain = {.done = 0};
+    struct change last = {.id = ng_str_of("last")};
+    struct buf told;
+    pthread_mutex_init(&chain.lock, NULL);
+    pthread_cond_init(&chain.wake, NULL);
+    for (size_t i = 0; i < CHAIN; i++) {
+        chain_put(&chain, i, i, i + 1, i);
+        chain.puts[i].text_splice.removed = i == 0 ? 0 : strlen("lost");
+        chain.puts[i].gateway = ng_str_of(gateways[i]);
+        assert_int_equal(f->docs->commit(f->db, &chain.batches[i], chain_done, &chain), NG_OK);
+    }
+    pthread_mutex_lock(&chain.lock);
+    while (chain.done < CHAIN) {
+        pthread_cond_wait(&chain.wake, &chain.lock);
+    }
+    pthread_mutex_unlock(&chain.lock);
+    assert_int_equal(fixture_commit(f, &last, 1, NULL, NULL, NULL), NG_OK);
+    fixture_settle(f, &last, 1);
+    buf_init(&told, 4096);
+    assert_int_equal(
+        f->docs->changes(f->db, fixture_call(f), 0, CHAIN + 1, take_gateway, &told), NG_OK);
+    assert_string_equal(buf_cstr(&told), "one another - one 0123456789abcdef ");
+    buf_done(&told);
+    expect_clean(f);
+    pthread_mutex_destroy(&chain.lock);
+    pthread_cond_destroy(&chain.wake);
+}
+
 static void only_if_shared(void (*test)(void **state), void **state)
 {
     struct fixture *f = *state;
@@ -151,6 +193,11 @@ static void shared_failed(void **state)
     only_if_shared(test_built_on_one_that_failed, state);
 }
 
+static void shared_gateways(void **state)
+{
+    only_if_shared(test_gateways_of_events, state);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, documents_setup, documents_teardown)
 
 int documents_shared_contract(void)
@@ -158,6 +205,7 @@ int documents_shared_contract(void)
     const struct CMUnitTest shared[] = {
         TEST(shared_failed),
         TEST(test_built_on_one_that_was_made),
+        TEST(shared_gateways),
     };
     return cmocka_run_group_tests_name("documents: shared", shared, NULL, NULL);
 }

@@ -293,8 +293,12 @@ static bson_t *event_doc(const struct entry *entry)
                              .data = member_str(entry->doc, "data"),
                              .origin = origin_of(entry->doc)};
     bson_t *doc = event_bson(&event, bytes_str(&entry->ref), member_str(main, "_id"));
+    struct ng_str gateway = member_str(entry->doc, "gateway");
     bson_add(doc, "quiet:b, batch:s", member_bool(entry->doc, "quiet"),
              member_str(entry->doc, "batch"));
+    if (gateway.len > 0) {
+        put_str(doc, "gateway", gateway);
+    }
     return doc;
 }
 

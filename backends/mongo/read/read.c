@@ -378,6 +378,7 @@ void event_row(const bson_t *from, struct ng_event *ret)
     ret->action = member_str(from, "action");
     ret->data = member_str(from, "data");
     ret->origin = origin_of(from);
+    ret->gateway = member_str(from, "gateway");
 }
 
 /* A mongos does not tell of an election in the shard that has the events. */

@@ -95,12 +95,14 @@ static void count_lines(struct file_version *version, const struct ng_doc *prese
 }
 
 /* A found one has the time of the file. */
-static void draft_modified(struct call *call, const struct file_version *version,
-                           struct ng_draft *next)
+static void draft_data(struct call *call, const struct file_version *version,
+                       struct ng_draft *next)
 {
     if (version->modified_ms != 0) {
         store_draft_event(next, arena_printf(&call->arena, "{\"modified\":%lld}",
                                              (long long)version->modified_ms));
+    } else if (version->has_gap) {
+        store_draft_event(next, ng_str_of("{\"gap\":true}"));
     }
 }
 
@@ -117,7 +119,7 @@ static int draft_content(struct call *call, struct file_version *version,
         rc = store_draft_text(next, &version->content, 1);
     }
     if (rc == NG_OK) {
-        draft_modified(call, version, next);
+        draft_data(call, version, next);
         count_lines(version, present, version->content);
     }
     return rc;
@@ -195,7 +197,8 @@ int file_version_saved_fn(struct ng_call *call, const struct ng_doc *present,
         version->has_gap = json_is(json_get(version_body(present), "gap"), NG_TYPE_TRUE);
         return NG_OK;
     }
-    version->has_gap = version->before != NULL && !version_has_hash(present, version->before);
+    version->has_gap = version->moves_gap ||
+                       (version->before != NULL && !version_has_hash(present, version->before));
     return draft_version(call_of(call), version, present, next);
 }
 
@@ -222,28 +225,6 @@ void file_version_saved(struct file_version *version, struct ng_change *ret)
 }
 
 /* ---- the end of a history ---- */
-
-static int take_number(void *user, const struct ng_doc *row)
-{
-    uint64_t *number = user;
-    *number = row->deleted ? 0 : row->revision;
-    return 1;
-}
-
-int file_version_number(struct store *store, struct call *call, struct ng_str space,
-                        struct ng_str real, uint64_t *ret)
-{
-    const struct ng_key key = {ng_str_of(NG_FILE_VERSIONS), space, real};
-    const struct ng_range range = {.size = sizeof(range), .limit = 1};
-    struct result kept = call->staged;
-    *ret = 0;
-    int rc = store_history(store, call, &key, &range, take_number, ret);
-    if (rc == NG_ENOTFOUND) {
-        call->staged = kept;
-        rc = NG_OK;
-    }
-    return rc;
-}
 
 struct tail {
     struct call *call;

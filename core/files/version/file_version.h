@@ -17,8 +17,6 @@
 #define FILE_VERSION_PIN_SIZE (FILE_VERSION_OP_MAX + STORE_PIN_CHARS + 2)
 /* The documents with the pins. */
 #define FILE_VERSION_PINS "file_version_pins"
-/* The old paths of files that have no version at their new path. */
-#define FILE_VERSION_CAME "file_version_came"
 
 /* A version to be added, and how it was. Texts are in call memory. */
 struct file_version {
@@ -33,10 +31,11 @@ struct file_version {
         other; /* moves, copies: the path where it came from or went to; or {NULL, 0} */
     uint64_t other_version; /* there; 0: unknown */
     const char *before;     /* hash of the content that the change finds; NULL: unknown */
+    bool moves_gap; /* `other_version` is not the content that was moved: that was not kept */
     const bool *is_done; /* true: the change is complete, nothing is added; NULL: it is not */
     /* Out. */
     uint64_t number; /* 0: none was added */
-    bool has_gap;    /* `before` is not the version before it: that content was not kept */
+    bool has_gap;    /* the content before it was not kept: moves_gap, or `before` tells */
     uint64_t lines_added, lines_removed;
     char pin[FILE_VERSION_PIN_SIZE]; /* the id of its pins */
 };
@@ -60,26 +59,6 @@ void file_version_pin(struct file_version *version, struct ng_change *ret);
 /* See store_pins_load(). */
 int file_version_pins_load(struct store *store, struct call *call, struct store_pins *inout);
 
-/* ---- files that were moved without a version: file_version_came.c ---- */
-
-struct file_version_came {
-    struct ng_str space, real; /* the file; real {NULL, 0}: nothing is recorded */
-    struct ng_str from;
-    uint64_t from_version; /* 0: it is forgotten */
-    uint64_t at;         /* the newest version at its path: it counts until there is another */
-    const bool *is_done; /* as in struct file_version */
-};
-
-/* The change of its document. */
-void file_version_came(struct file_version_came *came, struct ng_change *ret);
-/* at: the newest version at the path. from_version 0: nothing is recorded. May block. */
-int file_version_came_read(struct store *store, struct call *call, struct ng_str space,
-                           struct ng_str real, uint64_t at, struct file_version_came *ret);
-
-/* The number of the newest version, without its content. 0: there is none, or the file is gone.
- */
-int file_version_number(struct store *store, struct call *call, struct ng_str space,
-                        struct ng_str real, uint64_t *ret);
 /* The newest version. number 0: there is none; hash "": the file is gone. May block. */
 int file_version_newest(struct store *store, struct call *call, struct ng_str space,
                         struct ng_str real, struct file_version *ret);
@@ -120,8 +99,6 @@ struct file_versions {
     struct file_version found; /* the content there, if no version has it */
     struct file_version left;  /* of a move: the removal at the old path */
     struct file_version saved;
-    struct file_version_came came;   /* of a move without content: its new path */
-    struct file_version_came passed; /* the old path, of which nothing is recorded any more */
 };
 
 /* Plans, first before the change (ret->found), then for its completion (the others). NG_OK also

@@ -21,19 +21,15 @@ static int pin_fn(struct ng_call *call, const struct ng_doc *present, struct ng_
     const struct ng_key other = {key.collection, key.space, version->other};
     char text[2 * STORE_PIN_CHARS + 1];
     (void)call;
-    if (version->number == 0) {
-        return NG_OK; /* none was added */
+    if (version->number == 0 || present->revision != 0) {
+        return NG_OK; /* none was added, or an earlier attempt has pinned it */
     }
     store_pin_write(&key, version->number, text);
     if (version->other_version != 0) {
         store_pin_write(&other, version->other_version, text + STORE_PIN_CHARS);
     }
-    struct ng_str pins[2] = {present->text, ng_str_of(text)};
-    if (pins[0].len >= pins[1].len &&
-        memmem(pins[0].data, pins[0].len, pins[1].data, pins[1].len) != NULL) {
-        return NG_OK; /* an earlier attempt has pinned it */
-    }
-    return store_draft_text(next, pins, 2);
+    const struct ng_str pins = ng_str_of(text);
+    return store_draft_text(next, &pins, 1);
 }
 
 bool file_version_is_pinned(const struct file_version *version)

@@ -112,19 +112,10 @@ int file_versions_find(struct store *store, struct call *call,
     if (rc != NG_OK || strcmp(newest.hash, change->before) == 0) {
         return rc;
     }
-    struct file_version_came came = {.from_version = 0};
     if (change->before[0] != '\0') {
         rc = plan_content(call, change, change->before, &content);
     }
-    if (rc == NG_OK && change->before[0] != '\0' && newest.hash[0] == '\0') {
-        rc = file_version_came_read(store, call, change->space, change->real, newest.number,
-                                    &came);
-    }
     plan_set(change, change->before, content, &ret->found);
-    if (came.from_version != 0) {
-        ret->found.other = came.from;
-        ret->found.other_version = came.from_version;
-    }
     ret->found.op = STR_NONE; /* not made by the change */
     if (change->st != NULL) {
         ret->found.modified_ms =
@@ -147,46 +138,12 @@ static void plan_move(const struct file_version_change *change,
     }
     ret->saved.space = change->to_space;
     ret->saved.real = change->to;
+    ret->saved.moves_gap =
+        change->before[0] != '\0' && strcmp(newest->hash, change->before) != 0;
     if (str_equal(change->space, change->to_space)) {
         ret->saved.other = change->real;
         ret->saved.other_version = newest->number;
     }
-}
-
-/* A move without a version at the new path: that remembers where the file came from, for the
- * next version there. So it does of a file that came to the old path in this way. number: of
- * the newest version there, 0: none. */
-static int plan_came(struct store *store, struct call *call,
-                     const struct file_version_change *change, uint64_t number,
-                     struct file_versions *ret)
-{
-    struct file_version there;
-    if (ret->saved.content.data != NULL || !str_equal(change->space, change->to_space)) {
-        return NG_OK;
-    }
-    struct file_version_came came = {.from = change->real, .from_version = number};
-    int rc = file_version_newest(store, call, change->to_space, change->to, &there);
-    if (rc == NG_OK && number == 0) {
-        struct file_version gone;
-        rc = file_version_newest(store, call, change->space, change->real, &gone);
-        if (rc == NG_OK) {
-            rc = file_version_came_read(store, call, change->space, change->real, gone.number,
-                                        &came);
-        }
-    }
-    if (rc != NG_OK || came.from_version == 0 || there.hash[0] != '\0') {
-        return rc;
-    }
-    ret->came = came;
-    ret->came.space = change->to_space;
-    ret->came.real = change->to;
-    ret->came.at = there.number;
-    ret->came.is_done = change->is_done;
-    if (number == 0) {
-        ret->passed = (struct file_version_came){
-            .space = change->space, .real = change->real, .is_done = change->is_done};
-    }
-    return NG_OK;
 }
 
 /* The content is that of a version, if it has not changed. */
@@ -210,12 +167,11 @@ static int plan_from(struct store *store, struct call *call,
     plan_set(change, change->after, content, &ret->saved);
     if (moves) {
         plan_move(change, &source, ret);
-        rc = plan_came(store, call, change, source.hash[0] != '\0' ? source.number : 0, ret);
     } else if (str_equal(change->space, change->copied_space)) {
         ret->saved.other = change->copied;
         ret->saved.other_version = same ? source.number : 0;
     }
-    return rc;
+    return NG_OK;
 }
 
 int file_versions_save(struct store *store, struct call *call,
@@ -236,10 +192,6 @@ int file_versions_save(struct store *store, struct call *call,
         plan_set(change, change->after, content, &ret->saved);
         ret->saved.before = change->before;
     }
-    if (rc == NG_OK && change->after[0] != '\0' && ret->found.content.data == NULL) {
-        ret->saved.other = ret->found.other; /* what was found has no version */
-        ret->saved.other_version = ret->found.other_version;
-    }
     return rc;
 }
 
@@ -248,12 +200,11 @@ int file_versions_carry(struct store *store, struct call *call,
                         struct file_versions *ret)
 {
     struct file_version newest = {.number = 0};
-    uint64_t number = 0;
+    int rc = NG_OK;
     if (file_version_room(call) == 0) {
         return NG_OK;
     }
-    int rc = file_version_number(store, call, change->space, change->real, &number);
-    if (rc == NG_OK && *inout_room > 0 && number != 0) {
+    if (*inout_room > 0) {
         rc = file_version_newest(store, call, change->space, change->real, &newest);
     }
     if (rc != NG_OK) {
@@ -265,5 +216,5 @@ int file_versions_carry(struct store *store, struct call *call,
         ret->saved.mode = newest.mode;
     }
     plan_move(change, &newest, ret);
-    return plan_came(store, call, change, number, ret);
+    return NG_OK;
 }

@@ -37,7 +37,7 @@
  * ng_unfinished, and members, restore, undo_changes, unfinished and use_file of ng_host;
  * ng_kept, and revision_at and trail of ng_documents; flags of ng_range, NG_RANGE_SPLICES, and
  * text_splice of ng_doc; ng_sides and ng_content_kind, contents and content_count of ng_plugin,
- * and file_view of ng_host.
+ * and file_view of ng_host; gateway of ng_event.
  */
 #ifndef NOTEGATE_ABI_H
 #define NOTEGATE_ABI_H

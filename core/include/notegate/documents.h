@@ -250,6 +250,7 @@ struct ng_event {
     struct ng_str action;
     struct ng_str data; /* JSON object of the plugin (host->draft_event), or {NULL, 0} */
     struct ng_origin origin;
+    struct ng_str gateway; /* id of the gateway that made the change; absent: not known */
 };
 
 typedef int ng_event_fn(void *user, const struct ng_event *event);
@@ -287,7 +288,8 @@ struct ng_as_of {
     size_t size;
     uint64_t revision; /* the newest one that is not after the point; 0: there was none */
     bool kept;         /* its content can be read */
-    /* Unless it is kept: the nearest kept revisions; 0: none. */
+    /* Unless it is kept: the nearest kept revisions; 0: none. `before` is `revision` where a
+     * file had a content at the point that got no version (history.max_file). */
     uint64_t before, after;
 };
 

@@ -242,11 +242,18 @@ static void test_after_a_gap(void **state)
     (void)state;
     atomic_store(&harness.gateway->limits.version, LIMIT);
     create("f", "one\\nend");
+    int64_t made = newest_seq("f");
     insert("bob", "grow", "f", LONG);
+    int64_t grown = newest_seq("f");
+    assert_string_equal(read_at("f", "now"), "NOT_KEPT {\"before\":1}");
+    assert_string_equal(read_at("f", args("#%" PRId64, made)), "one\nend");
     run_as("ada", "cut",
            args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
                 LONG));
     assert_string_equal(read_at("f", "2"), "bobs\none\nend");
+    assert_string_equal(read_at("f", "now"), "bobs\none\nend");
+    assert_string_equal(read_at("f", args("#%" PRId64, grown)),
+                        "NOT_KEPT {\"before\":1,\"after\":2}");
     struct answer answer = go("history_undo", "{\"run\":\"cut\"}");
     assert_string_equal(at(answer.text, "items.0.result"), "conflict");
     assert_string_equal(at(answer.text, "items.0.conflict.reason"), "not_kept");
@@ -266,6 +273,9 @@ static void test_after_a_gap(void **state)
     assert_string_equal(at(answer.text, "documents.0.diff"), "none");
     answer_free(&answer);
     insert("ada", "after", "f", "more");
+    answer = go("history_blame", args("{'path':'%s/f'}", root));
+    assert_string_equal(at(answer.text, "exact"), "false");
+    answer_free(&answer);
     answer = go("history_undo", "{\"run\":\"after\",\"dry_run\":false}");
     assert_string_equal(at(answer.text, "items.0.result"), "undone");
     answer_free(&answer);
@@ -281,9 +291,12 @@ static void test_at_the_ends_of_a_gap(void **state)
     (void)state;
     atomic_store(&harness.gateway->limits.version, LIMIT);
     save("f", LONG, clock_unix_ms());
+    insert("bob", "grow", "f", "first");
+    int64_t grown = newest_seq("f");
     run_as("ada", "cut",
            args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
                 LONG));
+    assert_string_equal(read_at("f", args("#%" PRId64, grown)), "NOT_KEPT {\"after\":1}");
     struct answer answer = go("history_undo", "{\"run\":\"cut\"}");
     assert_string_equal(at(answer.text, "items.0.conflict.reason"), "not_kept");
     answer_free(&answer);

@@ -40,13 +40,14 @@ def guide(tmp_path):
 
 def test_every_block_in_order(guide):
     shell, home = guide
-    _, listing, asked, verify, kept, export, redact = blocks(GUIDE, "sh")
+    _, listing, asked, recovered, verify, kept, export, redact = blocks(GUIDE, "sh")
     lines = shell(listing).splitlines()
     shown, = (json.loads(line) for line in lines if line.startswith("{"))
     assert shown["agent"] == "ann" and shown["docs"][0]["id"] == "plan"
     assert re.search(r"^\S+Z ok rest ann notebook create notebooks/plan@1 #\d+$", lines[0])
     page = json.loads(shell(asked))
     assert page["entries"] == [shown] and page["has_more"] is False
+    assert shell(recovered) == ""  # nothing was killed
     assert "the log is whole in itself" in shell(verify)
     assert "goes on from the given checkpoint" in shell(kept)
     shell(export)

@@ -14,7 +14,7 @@
 #include "core/audit/audit_read.h"
 #include "core/audit/audit_tiles.h"
 #include "core/audit/audit_values.h"
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/base/str.h"
 
 #define SIZE 70000 /* a full tile of level 1, and a partial one */

@@ -217,28 +217,6 @@ static void test_move_of_a_folder(void **state)
                  "2 deleted local gone +0-3 to d/sub/k\n");
 }
 
-/* Without a version at the new path the next one there has the way to the old path, also over
- * two moves; the file was too large when it was moved. */
-static void test_moves_without_a_version(void **state)
-{
-    struct harness *harness = *state;
-    edit_works(harness, WRITE("one\\n"), "f");
-    size_t limit = atomic_load(&harness->gateway->limits.version);
-    atomic_store(&harness->gateway->limits.version, 4);
-    edit_works(harness, INSERT(1, "12345"), "f");
-    transfers(harness, "move", "f", "g");
-    transfers(harness, "move", "g", "h");
-    versions_are(harness, "g", "");
-    versions_are(harness, "h", "");
-    atomic_store(&harness->gateway->limits.version, limit);
-    edit_works(harness, INSERT(0, "x"), "h");
-    versions_are(harness, "h",
-                 "1 found local \"one\\n12345\\n\" +3-0 from f@1\n"
-                 "2 updated local \"x\\none\\n12345\\n\" +1-0\n");
-    edit_works(harness, WRITE("new\\n"), "g");
-    versions_are(harness, "g", "1 created local \"new\\n\" +2-0\n");
-}
-
 /* More documents than one transaction has. */
 static void test_move_of_a_large_folder(void **state)
 {
@@ -294,7 +272,6 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_move_of_a_folder, setup_group, teardown),
         cmocka_unit_test_setup_teardown(test_move_of_a_large_folder, setup_group, teardown),
-        cmocka_unit_test_setup_teardown(test_moves_without_a_version, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

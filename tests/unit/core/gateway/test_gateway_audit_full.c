@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/audit/audit_writer.h"
+#include "core/audit/writer/audit_writer.h"
 #include "core/base/str.h"
 
 static const char *const plain[] = {"plugins=notebook", "documents=memory", "audit=on", NULL};

@@ -8,9 +8,10 @@
 #ifndef NOTEGATE_CORE_AUDIT_WRITER_H
 #define NOTEGATE_CORE_AUDIT_WRITER_H
 
-#include "audit_entry.h"
-#include "audit_epochs.h"
-#include "audit_tiles.h"
+#include "core/audit/audit_entry.h"
+#include "core/audit/audit_epochs.h"
+#include "core/audit/audit_mark.h"
+#include "core/audit/audit_tiles.h"
 
 /* Time between two appends, checkpoints, attempts after a failure, and checkpoints that the
  * gateway's log tells, to be kept elsewhere. */
@@ -37,10 +38,17 @@ int audit_writer_open(const char *path, struct ng_str name, enum audit_begin beg
                       struct audit_writer **ret, struct buf *error);
 /* From now on the log marks how far it has the changes of the store (audit_mark.h): when every
  * call has ended that was under way. last_seq: the newest change; a call that makes one knows
- * it before it ends, and then leaves its entry before it leaves its epoch. Both live until
- * audit_writer_close(). Before the first call. */
+ * it before it ends, and then leaves its entry before it leaves its epoch. epochs NULL: there
+ * is only the mark of a log that begins, the others come by audit_writer_settle(). Both live
+ * until audit_writer_close(). Before the first call. */
 void audit_writer_follow(struct audit_writer *writer, struct audit_epochs *epochs,
                          const atomic_uint_fast64_t *last_seq);
+/* NG_PENDING until the writer's thread has done it, without waiting: ask again, with the same
+ * mark. The entries that were queued before the first question are in the log then, and so is
+ * the mark (NULL: none). *ret_entries: all that the log has. NG_OK; NG_EUNAVAILABLE: the disk
+ * refuses, or the log cannot be opened. One thread. */
+int audit_writer_settle(struct audit_writer *writer, const struct audit_mark *mark,
+                        uint64_t *ret_entries);
 /* Sets the limits of pruning; at any time. */
 void audit_writer_keep(struct audit_writer *writer, int64_t keep_ms, uint64_t max_bytes);
 /* No call is left. Writes what waits, and a last checkpoint. What the disk still refuses is

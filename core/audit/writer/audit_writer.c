@@ -1,72 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* audit_writer.c - the queue of entries, and the thread ng-audit. */
-#include "audit_writer.h"
+#include "audit_writer_state.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "audit_disk.h"
-#include "audit_log.h"
-#include "audit_mark.h"
-#include "audit_values.h"
+#include "core/audit/audit_disk.h"
 #include "core/base/arena.h"
 #include "core/base/clock.h"
-#include "core/base/lock.h"
 #include "core/base/log.h"
 #include "core/base/str.h"
 
 /* Entries that are printed and appended at once. */
 #define WRITER_CHUNK ((size_t)64)
 #define WRITER_CHUNK_BYTES (WRITER_CHUNK * AUDIT_ENTRY_MAX)
-#define WRITER_SENTENCE_MAX 512
-
-/* Of a caller that waits for it. */
-struct redaction {
-    struct ng_str value;
-    uint64_t count;
-    int rc;
-    bool done;
-    struct buf *error;
-};
-
-/* A queued entry, with its documents and texts behind it. */
-struct record {
-    struct record *next;
-    size_t at; /* the first document that is not in the log yet */
-    struct audit_entry entry;
-};
-
-struct audit_writer {
-    pthread_t thread;
-    struct lock lock;
-    pthread_cond_t wake;
-    struct record *first, **last;
-    bool stops;
-    struct redaction *redaction; /* to do; NULL: none */
-    struct audit_prune keep;
-    bool prunes; /* at the next checkpoint */
-    pthread_cond_t redacted;
-    struct audit_epochs *epochs; /* NULL: it does not follow a store */
-    const atomic_uint_fast64_t *last_seq;
-    char sentence[WRITER_SENTENCE_MAX]; /* of the present failure; "": none */
-    atomic_size_t waiting;
-    atomic_uint_fast64_t dropped;
-    char *path, *name;
-    /* Of the thread. */
-    struct audit_log *log; /* NULL: not open yet */
-    struct audit_names *names;
-    struct record *taken; /* out of the queue, not in the log yet */
-    struct buf text;      /* printed entries */
-    bool has_news;        /* since the last checkpoint */
-    bool is_marking;      /* `mark` holds when the calls of the epoch before have ended */
-    struct audit_mark mark;
-    int64_t folded_ns, told_ns, pruned_ns;
-    int dir;
-};
 
 /* ---- the queue ---- */
 
@@ -149,7 +99,7 @@ static void writer_close_log(struct audit_writer *writer)
     writer->dir = -1;
 }
 
-static int writer_open_log(struct audit_writer *writer, struct buf *error)
+int audit_writer_open_log(struct audit_writer *writer, struct buf *error)
 {
     int rc = audit_log_open(writer->path, ng_str_of(writer->name), &writer->log, error);
     if (rc == NG_OK && audit_log_size(writer->log) == 0) {
@@ -360,8 +310,8 @@ static int writer_work(struct audit_writer *writer, bool fold, bool is_over)
     int rc = NG_OK;
     buf_init(&error, WRITER_SENTENCE_MAX);
     if (writer->log == NULL && writer->taken != NULL) {
-        rc = writer_open_log(writer, &error);
-        if (rc == NG_OK && writer->epochs != NULL) {
+        rc = audit_writer_open_log(writer, &error);
+        if (rc == NG_OK && writer->last_seq != NULL) {
             rc = writer_first_mark(writer, &error);
         }
     }
@@ -402,6 +352,12 @@ static void writer_take(struct audit_writer *writer)
     writer->last = &writer->first;
 }
 
+/* With the lock held. */
+static bool writer_is_asked(const struct audit_writer *writer)
+{
+    return writer->redaction != NULL || writer->settling.state == SETTLING_ASKED;
+}
+
 /* With the lock held: waits for entries, a due checkpoint, or the stop. After a failure, and
  * between two appends, it waits in any case. */
 static void writer_wait(struct audit_writer *writer, int rc)
@@ -415,7 +371,7 @@ static void writer_wait(struct audit_writer *writer, int rc)
         return;
     }
     if (!writer->has_news) {
-        while (!writer->stops && writer->first == NULL && writer->redaction == NULL) {
+        while (!writer->stops && writer->first == NULL && !writer_is_asked(writer)) {
             lock_wait(&writer->wake, &writer->lock);
         }
         return;
@@ -423,54 +379,9 @@ static void writer_wait(struct audit_writer *writer, int rc)
     until = clock_deadline(AUDIT_CHECKPOINT_MS -
                            (clock_monotonic_ns() - writer->folded_ns) / 1000000);
     waited = 0;
-    while (!writer->stops && writer->first == NULL && writer->redaction == NULL &&
-           waited == 0) {
+    while (!writer->stops && writer->first == NULL && !writer_is_asked(writer) && waited == 0) {
         waited = lock_wait_until(&writer->wake, &writer->lock, &until);
     }
-}
-
-/* Between two appends: the names that entries show are durable then. */
-static void writer_redact(struct audit_writer *writer)
-{
-    lock_take(&writer->lock);
-    struct redaction *redaction = writer->redaction;
-    lock_release(&writer->lock);
-    if (redaction == NULL) {
-        return;
-    }
-    int rc = writer->log == NULL ? writer_open_log(writer, redaction->error) : NG_OK;
-    if (rc == NG_OK) {
-        rc = audit_names_sync(writer->names, redaction->error);
-    }
-    if (rc == NG_OK) {
-        rc = audit_values_redact(writer->dir, redaction->value, &redaction->count,
-                                 redaction->error);
-        audit_names_forget(writer->names);
-    }
-    lock_take(&writer->lock);
-    redaction->rc = rc;
-    redaction->done = true;
-    writer->redaction = NULL;
-    pthread_cond_broadcast(&writer->redacted);
-    lock_release(&writer->lock);
-}
-
-int audit_writer_redact(struct audit_writer *writer, struct ng_str value, uint64_t *ret_count,
-                        struct buf *error)
-{
-    struct redaction redaction = {.value = value, .error = error};
-    lock_take(&writer->lock);
-    while (writer->redaction != NULL) {
-        lock_wait(&writer->redacted, &writer->lock);
-    }
-    writer->redaction = &redaction;
-    pthread_cond_signal(&writer->wake);
-    while (!redaction.done) {
-        lock_wait(&writer->redacted, &writer->lock);
-    }
-    lock_release(&writer->lock);
-    *ret_count = redaction.count;
-    return redaction.rc;
 }
 
 /* No call is left. */
@@ -501,10 +412,14 @@ static void *writer_run(void *user)
         writer_wait(writer, rc);
         is_over = writer->epochs != NULL && audit_epochs_are_over(writer->epochs);
         writer_take(writer);
+        if (writer->settling.state == SETTLING_ASKED) {
+            writer->settling.state = SETTLING_TAKEN;
+        }
         stops = writer->stops;
         lock_release(&writer->lock);
         rc = writer_work(writer, stops, is_over);
-        writer_redact(writer);
+        audit_writer_end_settling(writer, rc);
+        audit_writer_end_redaction(writer);
     }
     writer_last_mark(writer, rc);
     return NULL;
@@ -548,7 +463,7 @@ int audit_writer_open(const char *path, struct ng_str name, enum audit_begin beg
     writer->name = str_dup(name);
     int rc = writer->path != NULL && writer->name != NULL ? NG_OK : NG_EINTERNAL;
     if (rc == NG_OK && begin == AUDIT_AT_ONCE) {
-        rc = writer_open_log(writer, error);
+        rc = audit_writer_open_log(writer, error);
     }
     if (rc == NG_OK && pthread_create(&writer->thread, NULL, writer_run, writer) != 0) {
         rc = NG_EINTERNAL;
