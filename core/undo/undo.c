@@ -46,6 +46,37 @@ static int make_run(struct undo *undo)
 
 /* ---- one change ---- */
 
+/* The changes that are taken back. */
+static void put_changes(struct ng_writer *writer, const struct undo_doc *doc, bool with_path)
+{
+    json_name(writer, "of");
+    json_array(writer);
+    for (size_t i = 0; i < doc->count && i < UNDO_LISTED_MAX; i++) {
+        json_int(writer, (int64_t)doc->revisions[i]);
+    }
+    json_end(writer);
+    if (with_path) {
+        json_member_string(writer, "path", doc->key.id);
+    }
+}
+
+/* Those at the paths where the file was before. */
+static void put_older(struct ng_writer *writer, const struct undo_doc *doc)
+{
+    const bool with_path = true;
+    if (doc == NULL) {
+        return;
+    }
+    json_name(writer, "also");
+    json_array(writer);
+    for (; doc != NULL; doc = doc->older) {
+        json_object(writer);
+        put_changes(writer, doc, with_path);
+        json_end(writer);
+    }
+    json_end(writer);
+}
+
 /* Members of the event: which undo it is, and of what. Behind those of the plugin. */
 static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
 {
@@ -56,19 +87,13 @@ static struct ng_str event_data(const struct undo_plan *plan, struct ng_str own)
     json_writer_init(&writer, &json);
     json_object(&writer);
     json_member_cstring(&writer, "undo", plan->undo->run);
-    json_name(&writer, "of");
-    json_array(&writer);
-    for (size_t i = 0; i < doc->count && i < UNDO_LISTED_MAX; i++) {
-        json_int(&writer, (int64_t)doc->revisions[i]);
-    }
-    json_end(&writer);
-    if (plan->undo->parent_run.len > 0) {
-        json_member_string(&writer, "parent_run", plan->undo->parent_run);
-    }
+    /* The event in the other space of a move between spaces must not reveal the path. */
     bool across = plan->file != NULL && plan->file->back.len > 0 &&
                   !str_equal(doc->moved_space, doc->key.space);
-    if (doc->is_file && !across) { /* its event in the other space must not reveal the path */
-        json_member_string(&writer, "path", doc->key.id);
+    put_changes(&writer, doc, doc->is_file && !across);
+    put_older(&writer, doc->older);
+    if (plan->undo->parent_run.len > 0) {
+        json_member_string(&writer, "parent_run", plan->undo->parent_run);
     }
     struct ng_str folder = undo_file_folder(plan);
     if (folder.len > 0) {
@@ -139,26 +164,37 @@ static int commit_fn(struct ng_call *pub, const struct ng_doc *present, struct n
 
 /* ---- the items of the answer ---- */
 
-static int report(struct undo_plan *plan)
+static int report_doc(const struct undo_plan *plan, const struct undo_doc *doc)
 {
     struct undo *undo = plan->undo;
-    const struct undo_doc *doc = plan->doc;
-    const struct ng_undo_item item = {
+    struct ng_undo_item item = {
         .size = sizeof(item),
         .key = doc->shown,
         .revisions = doc->revisions,
         .revision_count = doc->count,
         .result = plan->result,
         .revision = plan->made,
-        .lines_added = plan->lines_added,
-        .lines_removed = plan->lines_removed,
         .conflict = plan->conflict,
     };
+    if (doc == plan->doc) { /* of all its stays together */
+        item.lines_added = plan->lines_added;
+        item.lines_removed = plan->lines_removed;
+    }
     undo->result.total++;
     undo->result.undone += plan->result == NG_UNDO_DONE;
     undo->result.unchanged += plan->result == NG_UNDO_UNCHANGED;
     undo->result.conflicts += plan->result == NG_UNDO_CONFLICT;
     return undo->work->item(undo->work->user, &item);
+}
+
+/* A file by each path that it was moved to. */
+static int report(struct undo_plan *plan)
+{
+    int rc = NG_OK;
+    for (const struct undo_doc *doc = plan->doc; doc != NULL && rc == NG_OK; doc = doc->older) {
+        rc = report_doc(plan, doc);
+    }
+    return rc;
 }
 
 /* ---- a batch ---- */
@@ -359,8 +395,8 @@ static int run_all(struct undo *undo)
 
 /* ---- the whole ---- */
 
-/* Shared documents: all changes so far get their numbers before the selection is frozen. */
-static int settle(struct call *call)
+/* Shared documents get the numbers of their changes later. */
+int undo_settle(struct call *call)
 {
     struct store *store = call->gateway->store;
     if (!store_is_shared(store)) {
@@ -426,10 +462,11 @@ int undo_changes(struct call *call, const struct ng_undo_work *work, struct ng_u
     }
     undo->call = call;
     undo->work = work;
+    undo->last_moved = &undo->moved;
     if (work->dry_run) {
         call_set(call, CALL_PREVIEWS);
     }
-    int rc = settle(call);
+    int rc = undo_settle(call); /* before the selection is frozen */
     if (rc == NG_OK) {
         rc = take_work(undo);
     }

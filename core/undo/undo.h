@@ -32,6 +32,8 @@
 #define UNDO_BUSY_PAUSE_MS 100
 /* Commits under way at once. */
 #define UNDO_BATCH STORE_EACH_MAX
+/* Moves of one file that are followed, and that are taken back at once. */
+#define UNDO_MOVES_MAX 64
 /* Bytes of the contents of one document, which are in memory together. */
 #define UNDO_PLAN_BYTES ((size_t)64 << 20)
 /* Bytes of contents that are merged again in the change function itself, where another change
@@ -64,21 +66,27 @@ void undo_tell(struct call *call);
 
 /* ---- for the files of this folder ---- */
 
+/* A document with its selected changes. Of a file: those of one stay at a path, which may have
+ * begun with a move. */
 struct undo_doc {
     struct hash_link link;
-    struct undo_doc *next; /* the document whose newest change is older */
-    struct ng_key key;     /* of its revisions */
-    struct ng_key shown;   /* as answers name it: a file by the collection of its change */
+    struct undo_doc *next;  /* the document whose newest change is older */
+    struct undo_doc *later; /* the stay at the same path after this one */
+    struct undo_doc
+        *older;          /* the stay that ended with this move: both are taken back at once */
+    struct ng_key key;   /* of its revisions */
+    struct ng_key shown; /* as answers name it: a file by the collection of its change */
     const struct ng_collection *collection; /* NULL: a file */
     uint64_t *revisions;                    /* selected, newest first; ascending once sorted */
     size_t count, room;
-    uint64_t first_seq; /* of the oldest selected change */
+    uint64_t first_seq, last_seq; /* of the oldest and the newest selected change */
     unsigned tries;
     bool is_foreign;     /* a change of another agent is among them */
     bool is_file;        /* the revisions are versions of a file */
     bool is_folder;      /* a folder that was moved, which its files are moved back from */
+    bool is_out;         /* not in the list: done, or taken back with another one */
     const char *refused; /* the reason why it is not taken back; NULL: none */
-    /* Of a file: its newest selected move. */
+    /* The move that the stay began with, if it is selected. */
     uint64_t moved_seq;       /* of the change; 0: none */
     uint64_t moved_at;        /* the version that it came with; 0: none, no content was known */
     struct ng_str moved_from; /* the path that it came from */
@@ -113,15 +121,16 @@ struct undo {
     struct ng_trail what;
     const uint64_t *changes; /* as in the work, in any order */
     size_t change_count;
-    struct hash_table table;
+    struct hash_table table; /* the oldest stay of each file, and the other documents */
     struct undo_doc *first, **last;
-    struct hash_table done; /* keys that an earlier part of this undo has changed */
+    size_t doc_count;
+    struct hash_table done; /* those that an earlier part of this undo has taken back */
     struct ng_str agents[NG_IN_MAX];
     size_t agent_count;
     size_t change_total;
     char run[UNDO_RUN_SIZE];
     struct ng_str parent_run;
-    struct undo_moved *moved; /* of a preview, the newest plan first */
+    struct undo_moved *moved, **last_moved; /* of a preview, in the order of the plans */
     struct undo_across *across;
     struct undo_carried *carried; /* all selected ones */
     struct undo_carried *left;    /* those that this undo has moved back */
@@ -146,20 +155,23 @@ struct undo_moved {
 
 /* A planned file. Texts are memory of the plan's call. */
 struct undo_file {
-    struct ng_str path;               /* of the file now */
-    struct content there;             /* its content now */
-    struct ng_str hash;               /* of that; {NULL, 0}: there is nothing */
-    struct ng_str back;               /* it moves back to here; {NULL, 0}: it does not move */
-    uint32_t mode;                    /* of a file that comes back; 0: not known */
+    struct ng_str path;   /* of the file now */
+    struct content there; /* its content now */
+    struct ng_str hash;   /* of that; {NULL, 0}: there is nothing */
+    struct ng_str back; /* it moves back, or comes back, to here; {NULL, 0}: it does not move */
+    uint32_t mode;      /* of a file that comes back; 0: not known */
     const struct undo_moved *planned; /* of a preview; NULL: what is there is on the disk */
+    struct ng_str away; /* id of its move to another space; {NULL, 0}: it is in this one */
+    bool has_left;      /* its path since, and may have come back */
 };
 
 /* A planned document. */
 struct undo_plan {
     struct undo *undo;
     struct undo_doc *doc;
-    struct call *call; /* of its own, holds its memory and makes the change */
-    uint64_t present;  /* newest revision; 0: none */
+    struct undo_doc *part; /* the stay whose contents are read */
+    struct call *call;     /* of its own, holds its memory and makes the change */
+    uint64_t present;      /* newest revision; 0: none */
     enum ng_undo_result result;
     struct content next;
     const struct ng_value *last; /* see struct ng_content */
@@ -181,16 +193,25 @@ int undo_select(struct undo *undo);
 /* Are the documents of all changes of its runs selected, also of those that its caller may not
  * see, and are there no newer ones? */
 int undo_select_is_all(struct undo *undo, bool *ret_all);
-/* undo_select_moves.c. Notes what the change has to do with other ones of its move. done: an
- * earlier part of this undo has taken it back. */
+/* For tables of struct undo_doc; key: a struct ng_key. */
+hash_table_is_fn undo_doc_is;
+/* undo.c. All changes so far get their numbers. */
+int undo_settle(struct call *call);
+/* undo_select_moves.c. Notes what the change has to do with other ones of its move. */
 int undo_move_note(struct undo *undo, const struct ng_event *event,
-                   const struct undo_file_change *change, bool done);
+                   const struct undo_file_change *change);
 /* Adds a file to the list; without a folder it is a no-op. The folder is not copied. */
 int undo_carry(struct undo *undo, struct undo_carried **list, struct ng_str path,
                struct ng_str folder);
-/* After the last change: leaves out folders that their files move back, and finds the places
- * that files from other spaces left. */
-void undo_moves_end(struct undo *undo);
+/* After the last change: leaves out folders that their files move back, finds the places that
+ * files from other spaces left, and joins the stays of files that were moved on. */
+int undo_moves_end(struct undo *undo);
+/* The oldest stay that is taken back with this one. */
+const struct undo_doc *undo_doc_oldest(const struct undo_doc *doc);
+/* The path of the file before these stays. */
+struct ng_str undo_doc_home(const struct undo_doc *doc);
+/* Is this move to another space one of the selected changes? */
+bool undo_across_has(const struct undo *undo, struct ng_str id);
 /* The next move out of a space, from `at` on, that no selected change in the other space
  * belongs to; NULL: no more. */
 const struct undo_across *undo_across_lone(const struct undo *undo,
@@ -225,6 +246,9 @@ int undo_plan_conflict(struct undo_plan *plan, const struct merge_conflict *conf
 /* undo_taken.c: have undos taken back all selected changes already? NG_OK, or the undo's call
  * has failed. */
 int undo_taken(struct undo_plan *plan, bool *ret_taken);
+/* The documents that the event of an undo names as taken back: `of`, their revisions, and
+ * `path` of a file. at: the one before; NULL: the first. Returns NULL: no more. */
+const struct ng_value *undo_taken_next(const struct ng_value *data, const struct ng_value *at);
 
 /* restore.c: another revision was expected than the present one. */
 int undo_restore_conflict(struct call *call, const struct ng_restore *what, uint64_t present);
@@ -246,7 +270,14 @@ struct undo_file_change {
     struct ng_str from;   /* it came with a move, from here; memory of the undo's call */
     struct ng_str to; /* it was moved away, to here, and counts by the event there; as `from` */
     struct ng_str folder; /* it moved with this folder, at its new path; as `from` */
-    struct ng_str done; /* of an undo: the path of the document that it took back; as `from` */
+};
+
+/* The end of a file's stay at a path. Texts are memory of the undo's call. */
+struct undo_leave {
+    uint64_t seq;         /* 0: it is still there */
+    struct ng_str to;     /* {NULL, 0}: to another space */
+    struct ng_str across; /* then the id of that move */
+    uint64_t back; /* this undo has moved a file here from another space; 0: it has not */
 };
 
 /* undo_file_version.c. */
@@ -258,6 +289,10 @@ undo_read_fn undo_file_after;
 undo_read_fn undo_file_before;
 /* undo_file_find.c: fills plan->file with the path of the file now, and its content. */
 int undo_file_find(struct undo_plan *plan);
+/* Was the file that was at this path after the change moved away from there? A failure is that
+ * of `call`. */
+int undo_file_leave(struct undo *undo, struct call *call, const struct ng_key *key,
+                    uint64_t since, struct undo_leave *ret);
 /* Of a move that is taken back: the path where the folder is again that the file is moved back
  * with; {NULL, 0}: it moves by itself. */
 struct ng_str undo_file_folder(const struct undo_plan *plan);

@@ -56,33 +56,38 @@ static bool file_is_below_file(struct undo_plan *plan, struct ng_str path)
     return rc == NG_OK && around.type != NG_FILE_NONE && around.type != NG_FILE_DIRECTORY;
 }
 
-/* A move that is taken back: the file goes to its old place, if that is free. */
+/* Moves that are taken back: the file goes to its old place, if that is free. One that was
+ * removed comes back there, but not in another space: its event there could not name it. */
 static int file_move_back(struct undo_plan *plan)
 {
     const struct undo_doc *doc = plan->doc;
+    struct ng_str home = undo_doc_home(doc);
     struct undo_file *file = plan->file;
     struct call *call = plan->call;
     struct ng_file old = {.size = sizeof(old)};
-    if (doc->moved_seq == 0 || !file->there.exists) {
+    bool stays = doc->across.len > 0 && !file->there.exists;
+    if (doc->moved_seq == 0 || !plan->next.exists || stays) {
         return NG_OK;
     }
     if (!str_equal(file->path, doc->key.id)) {
         undo_plan_refuse(plan, "moved_on");
         return NG_OK;
     }
-    int rc = files_stat(call->gateway->files, call, doc->moved_from, &old);
+    if (str_equal(file->path, home)) {
+        return NG_OK;
+    }
+    int rc = files_stat(call->gateway->files, call, home, &old);
     if (rc == NG_EOUTSIDE || rc == NG_EFORBIDDEN) {
         call_reset_result(call);
         undo_plan_refuse(plan, "forbidden");
         return NG_OK;
     }
-    if (rc == NG_OK &&
-        (old.type != NG_FILE_NONE || file_is_below_file(plan, doc->moved_from))) {
+    if (rc == NG_OK && (old.type != NG_FILE_NONE || file_is_below_file(plan, home))) {
         undo_plan_refuse(plan, "path_taken");
     } else if (rc == NG_OK) {
-        file->back = doc->moved_from;
+        file->back = home;
     }
-    return rc == NG_OK ? undo_file_check(plan, doc->moved_from) : rc;
+    return rc == NG_OK ? undo_file_check(plan, home) : rc;
 }
 
 struct ng_str undo_file_folder(const struct undo_plan *plan)
@@ -127,14 +132,29 @@ static int file_remember(struct undo_plan *plan)
     if (moved == NULL) {
         return call_no_memory(plan->call);
     }
-    *moved = (struct undo_moved){.next = plan->undo->moved,
-                                 .from = arena_copy(arena, file->path),
+    *moved = (struct undo_moved){.from = arena_copy(arena, file->path),
                                  .to = arena_copy(arena, file->back),
                                  .text = arena_copy(arena, plan->next.text)};
-    plan->undo->moved = moved;
+    *plan->undo->last_moved = moved;
+    plan->undo->last_moved = &moved->next;
     bool complete = moved->from.data != NULL && moved->to.data != NULL &&
                     (moved->text.data != NULL || plan->next.text.len == 0);
     return complete ? NG_OK : call_no_memory(plan->call);
+}
+
+/* Finds the file. One that has come back to its path may have been moved there by an undo, so
+ * its place does not tell whether the changes are still to be taken back. */
+static int file_find(struct undo_plan *plan)
+{
+    bool taken = false;
+    int rc = undo_file_find(plan);
+    if (rc == NG_OK && plan->result == NG_UNDO_DONE && plan->file->has_left) {
+        rc = undo_taken(plan, &taken);
+    }
+    if (taken) {
+        plan->result = NG_UNDO_UNCHANGED;
+    }
+    return rc;
 }
 
 int undo_file_plan(struct undo_plan *plan)
@@ -147,13 +167,15 @@ int undo_file_plan(struct undo_plan *plan)
     plan->file = file;
     call->may_block = true;
     call->options |= CALL_ALL_FOLDERS;
-    if (plan->doc->refused != NULL) {
-        undo_plan_refuse(plan, plan->doc->refused);
-        return NG_OK;
+    for (const struct undo_doc *doc = plan->doc; doc != NULL; doc = doc->older) {
+        if (doc->refused != NULL) {
+            undo_plan_refuse(plan, doc->refused);
+            return NG_OK;
+        }
     }
     int rc = undo_plan_load(plan, undo_file_after, undo_file_before);
     if (rc == NG_OK && plan->result == NG_UNDO_DONE) {
-        rc = undo_file_find(plan);
+        rc = file_find(plan);
     }
     plan->next = file->there;
     for (size_t i = 0; i < plan->group_count && rc == NG_OK && plan->result == NG_UNDO_DONE;
@@ -196,7 +218,7 @@ static int file_commit_edit(struct undo_plan *plan, struct files_waited *waited)
     const struct undo_file *file = plan->file;
     const struct ng_file_edit edit = {
         .size = sizeof(edit),
-        .path = file->path,
+        .path = str_or(file->back, file->path),
         .fn = file_draft,
         .user = plan,
         .expected_revision = file->hash,
@@ -239,8 +261,8 @@ int undo_file_commit(struct undo_plan *plan, struct ng_str note)
     if (plan->collection == NULL) {
         return call_no_memory(plan->call);
     }
-    int rc = plan->file->back.len > 0 ? file_commit_move(plan, &waited)
-                                      : file_commit_edit(plan, &waited);
+    bool moves = plan->file->back.len > 0 && plan->file->there.exists;
+    int rc = moves ? file_commit_move(plan, &waited) : file_commit_edit(plan, &waited);
     plan->made = waited.version;
     if (rc != NG_OK && waited.saved) { /* recovery completes it, and makes the version */
         call_reset_result(plan->call);

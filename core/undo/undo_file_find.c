@@ -6,10 +6,8 @@
 #include "core/dispatch/dispatch.h"
 #include "core/files/files.h"
 #include "core/files/version/file_version.h"
+#include "core/history/trail.h"
 #include "undo.h"
-
-/* Moves that are followed. */
-#define FILE_MOVES_MAX 16
 
 static int tail_read(const struct undo_plan *plan, struct ng_str space, struct ng_str path,
                      struct file_version_tail *ret)
@@ -18,49 +16,119 @@ static int tail_read(const struct undo_plan *plan, struct ng_str space, struct n
     return file_version_tail(plan->call->gateway->store, plan->call, &key, ret);
 }
 
-/* In a preview the moves that would be taken back before. */
-static const struct undo_moved *moved_find(const struct undo *undo, struct ng_str path)
+/* ---- where the file is ---- */
+
+struct leaving {
+    struct undo *undo;
+    struct undo_leave leave;
+    int rc;
+};
+
+/* The newest events come first, so the last one that is noted is the oldest. */
+static int leave_take(void *user, const struct ng_event *event)
 {
-    const struct undo_moved *moved = undo->moved;
-    while (moved != NULL && !str_equal(moved->from, path)) {
-        moved = moved->next;
+    struct leaving *leaving = user;
+    struct undo_leave *leave = &leaving->leave;
+    struct undo_file_change change;
+    leaving->rc = undo_file_change(leaving->undo, event, &change);
+    if (leaving->rc != NG_OK) {
+        return 1;
     }
-    return moved;
+    bool own = str_equal(event->origin.run_id, ng_str_of(leaving->undo->run));
+    if (change.to.len > 0 || change.is_source) {
+        leave->seq = event->seq;
+        leave->to = change.to;
+        leave->across = change.across;
+    } else if (own && change.across.len > 0 && leave->back == 0) {
+        leave->back = event->seq;
+    }
+    return 0;
 }
 
-/* The one that ends here. */
-static const struct undo_moved *moved_find_to(const struct undo *undo, struct ng_str path)
+/* With the rights of the gateway: the file is followed before it is known whether the caller
+ * may see its new place. */
+int undo_file_leave(struct undo *undo, struct call *call, const struct ng_key *key,
+                    uint64_t since, struct undo_leave *ret)
 {
-    const struct undo_moved *moved = undo->moved;
-    while (moved != NULL && !str_equal(moved->to, path)) {
-        moved = moved->next;
+    struct leaving leaving = {.undo = undo};
+    struct ng_trail what = {
+        .size = sizeof(what), .since = since, .spaces = {&key->space, 1}, .id = key->id};
+    uint64_t next = UINT64_MAX;
+    struct call *own = dispatch_child(call);
+    if (own == NULL) {
+        return call_no_memory(call);
     }
-    return moved;
+    call_take_key(own, NULL);
+    own->caller.all_spaces = true;
+    own->may_block = true;
+    int rc = undo_settle(own);
+    while (rc == NG_OK && leaving.rc == NG_OK && next != 0) {
+        what.until = next;
+        rc = trail_walk(own, &what, leave_take, &leaving, &next);
+    }
+    if (rc != NG_OK) {
+        (void)undo_fail_as(call, own, rc);
+    } else if (leaving.rc != NG_OK) {
+        rc = call_no_memory(call);
+    }
+    call_unref(own);
+    *ret = leaving.leave;
+    return rc;
 }
 
+/* Moves to another space are not followed. The file is back if the move was taken back. */
+static void follow_across(struct undo_plan *plan, struct undo_leave *inout)
+{
+    bool is_back = inout->back != 0 && undo_across_has(plan->undo, inout->across);
+    if (is_back) {
+        inout->seq = inout->back;
+    } else {
+        plan->file->away = inout->across;
+    }
+}
+
+/* Along the events of its moves: at a path that it has left there may be another file now. */
 static int file_follow(struct undo_plan *plan)
 {
+    const struct undo_doc *doc = plan->doc;
     struct undo_file *file = plan->file;
-    int rc = NG_OK;
-    file->path = plan->doc->key.id;
-    for (unsigned moves = 0; rc == NG_OK && moves < FILE_MOVES_MAX; moves++) {
-        struct file_version_tail tail;
-        rc = tail_read(plan, plan->doc->key.space, file->path, &tail);
-        if (rc != NG_OK || tail.to.len == 0) {
-            break;
+    struct file_version_tail tail;
+    struct ng_key key = doc->key;
+    struct undo_leave leave = {.seq = doc->last_seq};
+    int rc = tail_read(plan, key.space, key.id, &tail);
+    bool ends = doc->count > 0 && tail.number == doc->revisions[doc->count - 1];
+    for (unsigned moves = 0; rc == NG_OK && !ends; moves++) {
+        rc = undo_file_leave(plan->undo, plan->call, &key, leave.seq, &leave);
+        if (leave.to.len > 0) {
+            key.id = leave.to;
+            file->has_left = true;
+        } else if (leave.seq != 0) {
+            follow_across(plan, &leave);
         }
-        file->path = tail.to;
+        ends = leave.seq == 0 || file->away.len > 0;
+        if (!ends && moves == UNDO_MOVES_MAX) {
+            undo_plan_refuse(plan, "moved_on");
+            ends = true;
+        }
     }
-    const struct undo_moved *moved = moved_find(plan->undo, file->path);
-    for (unsigned moves = 0; moved != NULL && moves < FILE_MOVES_MAX; moves++) {
-        file->planned = moved;
-        file->path = moved->to;
-        moved = moved_find(plan->undo, file->path);
-    }
-    if (file->planned == NULL) {
-        file->planned = moved_find_to(plan->undo, file->path);
-    }
+    file->path = key.id;
     return rc;
+}
+
+/* In a preview: where it would be after the moves that are taken back before. */
+static void file_follow_planned(struct undo_plan *plan)
+{
+    struct undo_file *file = plan->file;
+    const struct undo_moved *moved = plan->undo->moved;
+    for (; moved != NULL; moved = moved->next) {
+        bool from_away = str_equal(moved->to, file->path) && file->away.len > 0 &&
+                         undo_across_has(plan->undo, file->away);
+        if (from_away || str_equal(moved->from, file->path)) {
+            file->planned = moved;
+            file->path = moved->to;
+            file->away = STR_NONE;
+        }
+    }
 }
 
 int undo_file_check(struct undo_plan *plan, struct ng_str path)
@@ -70,8 +138,9 @@ int undo_file_check(struct undo_plan *plan, struct ng_str path)
     if (str_equal(path, plan->doc->key.id) || plan->result != NG_UNDO_DONE) {
         return NG_OK;
     }
-    bool old = plan->doc->moved_seq != 0 && str_equal(path, plan->doc->moved_from);
-    int rc = tail_read(plan, old ? plan->doc->moved_space : plan->doc->key.space, path, &tail);
+    const struct undo_doc *oldest = undo_doc_oldest(plan->doc);
+    bool old = oldest->moved_seq != 0 && str_equal(path, oldest->moved_from);
+    int rc = tail_read(plan, old ? oldest->moved_space : oldest->key.space, path, &tail);
     if (rc != NG_OK) {
         return rc;
     }
@@ -101,6 +170,9 @@ static int file_read(struct undo_plan *plan)
         file->there = (struct content){.exists = true, .text = file->planned->text};
         return NG_OK;
     }
+    if (file->away.len > 0) {
+        return NG_OK;
+    }
     int rc = files_read(call->gateway->files, call, file->path, UNDO_PLAN_BYTES - 1, &found);
     if (rc == NG_OK) {
         file->there = (struct content){.exists = found.type == NG_FILE_REGULAR};
@@ -125,6 +197,7 @@ int undo_file_find(struct undo_plan *plan)
 {
     int rc = file_follow(plan);
     if (rc == NG_OK) {
+        file_follow_planned(plan);
         rc = undo_file_check(plan, plan->file->path);
     }
     return rc == NG_OK && plan->result == NG_UNDO_DONE ? file_read(plan) : rc;

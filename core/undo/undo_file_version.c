@@ -45,9 +45,7 @@ static int change_read(struct undo *undo, const struct ng_value *data,
     if (rc == NG_OK) {
         rc = change_text(undo, data, "folder", &ret->folder);
     }
-    return rc == NG_OK && json_get(data, "undo") != NULL
-               ? change_text(undo, data, "path", &ret->done)
-               : rc;
+    return rc;
 }
 
 int undo_file_change(struct undo *undo, const struct ng_event *event,
@@ -108,7 +106,7 @@ static int version_read(struct undo_plan *plan, const struct ng_key *key, uint64
  * known. inout: the one at the new place. */
 static int version_origin(struct undo_plan *plan, struct version *inout)
 {
-    const struct undo_doc *doc = plan->doc;
+    const struct undo_doc *doc = plan->part;
     const struct ng_key key = {doc->key.collection, doc->moved_space, doc->moved_from};
     struct version origin;
     int64_t from = (int64_t)doc->moved_version;
@@ -130,7 +128,7 @@ int undo_file_after(struct undo_plan *plan, uint64_t version, struct content *re
                     bool *ret_kept)
 {
     struct version found;
-    int rc = version_read(plan, &plan->doc->key, version, &found, ret_kept);
+    int rc = version_read(plan, &plan->part->key, version, &found, ret_kept);
     *ret = found.content;
     return rc;
 }
@@ -138,7 +136,7 @@ int undo_file_after(struct undo_plan *plan, uint64_t version, struct content *re
 int undo_file_before(struct undo_plan *plan, uint64_t version, struct content *ret,
                      bool *ret_kept)
 {
-    const struct undo_doc *doc = plan->doc;
+    const struct undo_doc *doc = plan->part;
     struct version found;
     bool moved = doc->moved_at == version;
     int rc = version_read(plan, &doc->key, moved ? version : version - 1, &found, ret_kept);

@@ -189,17 +189,14 @@ static bool load_goes_on(const struct undo_doc *doc, size_t at)
            doc->revisions[at] != doc->moved_at;
 }
 
-int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before)
+/* The groups of plan->part. */
+static int load_part(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before)
 {
-    const struct undo_doc *doc = plan->doc;
+    const struct undo_doc *doc = plan->part;
     size_t end = doc->count;
     bool kept = true;
     bool fits = true;
     int rc = NG_OK;
-    plan->groups = arena_alloc(&plan->call->arena, doc->count * sizeof(*plan->groups));
-    if (plan->groups == NULL) {
-        return call_no_memory(plan->call);
-    }
     while (rc == NG_OK && end > 0 && kept && fits) {
         struct undo_group *group = &plan->groups[plan->group_count++];
         size_t begin = end - 1;
@@ -217,6 +214,25 @@ int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *be
     }
     if (rc == NG_OK && (!kept || !fits)) {
         undo_plan_refuse(plan, kept ? "too_large" : "not_kept");
+    }
+    return rc;
+}
+
+int undo_plan_load(struct undo_plan *plan, undo_read_fn *after, undo_read_fn *before)
+{
+    size_t count = 0;
+    int rc = NG_OK;
+    for (const struct undo_doc *doc = plan->doc; doc != NULL; doc = doc->older) {
+        count += doc->count;
+    }
+    plan->groups = arena_alloc(&plan->call->arena, count * sizeof(*plan->groups));
+    if (plan->groups == NULL) {
+        return call_no_memory(plan->call);
+    }
+    plan->part = plan->doc;
+    while (rc == NG_OK && plan->result == NG_UNDO_DONE && plan->part != NULL) {
+        rc = load_part(plan, after, before);
+        plan->part = plan->part->older;
     }
     return rc;
 }
@@ -251,9 +267,13 @@ bool undo_needs_agent(const struct call *call, struct ng_str path)
 static bool plan_is_forbidden(struct undo_plan *plan)
 {
     struct call *call = plan->undo->call;
-    bool others = plan->doc->is_foreign && call->caller.role != NG_ROLE_ADMIN;
-    bool cells = plan->doc->is_file && undo_needs_agent(call, plan->doc->key.id);
-    return others || cells || !dispatch_may_change(call, plan->doc->shown.collection);
+    bool forbidden = false;
+    for (const struct undo_doc *doc = plan->doc; doc != NULL && !forbidden; doc = doc->older) {
+        bool others = doc->is_foreign && call->caller.role != NG_ROLE_ADMIN;
+        bool cells = doc->is_file && undo_needs_agent(call, doc->key.id);
+        forbidden = others || cells || !dispatch_may_change(call, doc->shown.collection);
+    }
+    return forbidden;
 }
 
 static int plan_make(struct undo_plan *plan)

@@ -7,6 +7,7 @@
 #include "core/call/gateway.h"
 #include "core/dispatch/dispatch.h"
 #include "core/history/trail.h"
+#include "core/json/json.h"
 #include "core/store/store.h"
 #include "undo.h"
 
@@ -14,7 +15,10 @@
  * with one transaction. */
 #define MOVE_NEAR 1000
 
-static bool is_doc(const struct hash_link *link, const void *key)
+/* Memory of the data of one event of an undo. */
+#define DONE_DATA_MAX ((size_t)16 << 20)
+
+bool undo_doc_is(const struct hash_link *link, const void *key)
 {
     return doc_key_equal(&HASH_ITEM(link, struct undo_doc, link)->key, key);
 }
@@ -76,6 +80,7 @@ static int doc_add(struct undo *undo, struct undo_doc *doc, const struct ng_even
 {
     int rc = change->version != 0 ? doc_add_revision(undo, doc, change->version) : NG_OK;
     doc->first_seq = doc->first_seq == 0 ? event->seq : u64_min(doc->first_seq, event->seq);
+    doc->last_seq = u64_max(doc->last_seq, event->seq);
     doc->is_file = change->is_file;
     doc->is_folder = change->is_folder;
     if (change->is_across || change->has_gap) {
@@ -110,7 +115,6 @@ static void add_agent(struct undo *undo, struct ng_str agent)
 struct selecting {
     struct undo *undo;
     struct ng_str moved_from, moved_to; /* the event at the old path of a move was there */
-    struct ng_str only_from;            /* only the move from here counts; {NULL, 0}: any */
     int rc;
 };
 
@@ -120,6 +124,40 @@ static int fail_many(struct undo *undo)
                      "more than %zu documents, or %zu changes, are selected; take them back in "
                      "parts, by `since` and `until`, or by `collection`",
                      UNDO_DOCUMENTS_MAX, UNDO_CHANGES_MAX);
+}
+
+/* The document that the change counts for: of a file the stay at its path in which it was made.
+ */
+static int select_doc(struct undo *undo, const struct ng_event *event,
+                      const struct undo_file_change *change, struct undo_doc **ret)
+{
+    uint64_t hash = doc_key_hash(&change->key);
+    struct hash_link *link = hash_table_find(&undo->table, hash, undo_doc_is, &change->key);
+    struct undo_doc *oldest = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
+    *ret = NULL;
+    for (struct undo_doc *at = oldest; at != NULL && event->seq >= at->moved_seq;
+         at = at->later) {
+        *ret = at;
+    }
+    if (*ret != NULL) {
+        return NG_OK;
+    }
+    if (undo->doc_count == UNDO_DOCUMENTS_MAX) {
+        return fail_many(undo);
+    }
+    if (oldest != NULL) {
+        hash_table_remove(&undo->table, link);
+    }
+    struct undo_doc *doc = doc_new(undo, &undo->table, &change->key, event->key.collection);
+    if (doc == NULL) {
+        return call_no_memory(undo->call);
+    }
+    doc->later = oldest;
+    *undo->last = doc;
+    undo->last = &doc->next;
+    undo->doc_count++;
+    *ret = doc;
+    return NG_OK;
 }
 
 static int select_take(void *user, const struct ng_event *event)
@@ -137,64 +175,93 @@ static int select_take(void *user, const struct ng_event *event)
         selecting->moved_from = arena_copy(&undo->call->arena, event->key.id);
         return 0;
     }
-    bool counts =
-        selecting->only_from.data == NULL || str_equal(change.from, selecting->only_from);
-    if (selecting->rc != NG_OK || !counts) {
-        return selecting->rc != NG_OK;
+    if (selecting->rc == NG_OK) {
+        selecting->rc = undo_move_note(undo, event, &change);
     }
-    uint64_t hash = doc_key_hash(&change.key);
-    bool done = hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL;
-    selecting->rc = undo_move_note(undo, event, &change, done);
-    if (selecting->rc != NG_OK || done) {
-        return selecting->rc != NG_OK;
-    }
-    if (change.is_source) { /* counts by the event in the other space */
-        undo->change_total++;
-        add_agent(undo, event->agent);
-        return 0;
-    }
-    struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &change.key);
-    struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
-    if (doc == NULL && undo->table.count < UNDO_DOCUMENTS_MAX) {
-        doc = doc_new(undo, &undo->table, &change.key, event->key.collection);
-        if (doc == NULL) {
-            selecting->rc = call_no_memory(undo->call);
-            return 1;
-        }
-        doc->collection = collection;
-        *undo->last = doc;
-        undo->last = &doc->next;
-    }
-    if (doc == NULL || ++undo->change_total > UNDO_CHANGES_MAX) {
-        selecting->rc = fail_many(undo);
+    if (selecting->rc != NG_OK) {
         return 1;
     }
+    undo->change_total++;
     add_agent(undo, event->agent);
-    selecting->rc = doc_add(undo, doc, event, &change);
+    if (change.is_source) { /* counts by the event in the other space */
+        return 0;
+    }
+    struct undo_doc *doc = NULL;
+    selecting->rc = undo->change_total > UNDO_CHANGES_MAX
+                        ? fail_many(undo)
+                        : select_doc(undo, event, &change, &doc);
+    if (doc != NULL) {
+        doc->collection = collection;
+        selecting->rc = doc_add(undo, doc, event, &change);
+    }
     return selecting->rc != NG_OK;
 }
 
-/* A document that this undo has changed already. */
+/* ---- what an earlier part of this undo has done ---- */
+
+/* The changes of a file at one path are told apart by the oldest of them. */
+static uint64_t doc_begin(const struct undo_doc *doc)
+{
+    return doc->count > 0 ? doc->revisions[0] : 0;
+}
+
+static bool is_done(const struct hash_link *link, const void *user)
+{
+    const struct undo_doc *done = HASH_ITEM(link, struct undo_doc, link);
+    const struct undo_doc *doc = user;
+    return doc_key_equal(&done->key, &doc->key) && doc_begin(done) == doc_begin(doc);
+}
+
+static int done_add(struct undo *undo, const struct ng_key *key, const struct ng_value *of)
+{
+    int64_t begin = 0;
+    struct undo_doc *done = doc_new(undo, &undo->done, key, key->collection);
+    if (done == NULL) {
+        return call_no_memory(undo->call);
+    }
+    bool has = json_integer(json_first(of), &begin) == NG_OK;
+    return has ? doc_add_revision(undo, done, (uint64_t)begin) : NG_OK;
+}
+
 static int done_take(void *user, const struct ng_event *event)
 {
     struct selecting *selecting = user;
     struct undo *undo = selecting->undo;
+    const struct ng_value *data = NULL;
     struct undo_file_change change;
+    struct arena arena;
     selecting->rc = undo_file_change(undo, event, &change);
-    if (selecting->rc != NG_OK) {
-        return selecting->rc;
+    bool here = change.across.len == 0 || change.is_source; /* else the event there tells it */
+    if (selecting->rc != NG_OK || !here || event->data.len == 0) {
+        return selecting->rc != NG_OK;
     }
-    if (change.across.len > 0 && !change.is_source) {
-        return 0; /* it was done by the event in the space that it left */
+    arena_init(&arena, DONE_DATA_MAX);
+    if (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK) {
+        const struct ng_value *at = undo_taken_next(data, NULL);
+        for (; at != NULL && selecting->rc == NG_OK; at = undo_taken_next(data, at)) {
+            struct ng_key key = change.key;
+            key.id = str_or(json_get_text(at, "path"), key.id); /* it may have been followed */
+            selecting->rc = done_add(undo, &key, json_get(at, "of"));
+        }
     }
-    change.key.id = str_or(change.done, change.key.id); /* it may have been followed */
-    uint64_t hash = doc_key_hash(&change.key);
-    if (hash_table_find(&undo->done, hash, is_doc, &change.key) == NULL &&
-        doc_new(undo, &undo->done, &change.key, event->key.collection) == NULL) {
-        selecting->rc = call_no_memory(undo->call);
-    }
+    arena_done(&arena);
     return selecting->rc != NG_OK;
 }
+
+static int leave_out_done(struct undo *undo)
+{
+    int rc = NG_OK;
+    for (struct undo_doc *doc = undo->first; doc != NULL && rc == NG_OK; doc = doc->next) {
+        uint64_t hash = doc_key_hash(&doc->key);
+        doc->is_out = hash_table_find(&undo->done, hash, is_done, doc) != NULL;
+        if (doc->is_out) { /* its old folder may be empty now */
+            rc = undo_carry(undo, &undo->left, doc->key.id, doc->folder);
+        }
+    }
+    return rc;
+}
+
+/* ---- walks ---- */
 
 static int select_walk(struct selecting *selecting, const struct ng_trail *wanted,
                        ng_event_fn *take)
@@ -213,16 +280,49 @@ static int select_walk(struct selecting *selecting, const struct ng_trail *wante
     return rc != NG_OK ? rc : selecting->rc;
 }
 
+/* The event at the new path of a move, by that at the old one. */
+struct nearest {
+    struct selecting selecting;
+    struct ng_str from;
+    uint64_t seq;     /* of the one at the old path */
+    uint64_t nearest; /* 0: there is none */
+};
+
+static uint64_t numbers_apart(uint64_t a, uint64_t b)
+{
+    return u64_max(a, b) - u64_min(a, b);
+}
+
+static int nearest_take(void *user, const struct ng_event *event)
+{
+    struct nearest *near = user;
+    struct undo_file_change change;
+    near->selecting.rc = undo_file_change(near->selecting.undo, event, &change);
+    bool closer = near->nearest == 0 || numbers_apart(event->seq, near->seq) <
+                                            numbers_apart(near->nearest, near->seq);
+    if (closer && str_equal(change.from, near->from)) {
+        near->nearest = event->seq;
+    }
+    return near->selecting.rc != NG_OK;
+}
+
 /* The number of the event at the old path of a move stands for the move. */
 static int select_moved(struct selecting *selecting, uint64_t seq)
 {
     struct undo *undo = selecting->undo;
+    struct nearest near = {
+        .selecting = {.undo = undo}, .from = selecting->moved_from, .seq = seq};
     struct ng_trail what = undo->what;
     what.id = selecting->moved_to;
     what.id_prefix = false;
     what.since = seq > MOVE_NEAR ? seq - MOVE_NEAR : 0;
     what.until = u64_min(seq + MOVE_NEAR, undo->what.until);
-    selecting->only_from = selecting->moved_from;
+    int rc = select_walk(&near.selecting, &what, nearest_take);
+    if (rc != NG_OK || near.nearest == 0) {
+        return rc;
+    }
+    what.since = near.nearest - 1;
+    what.until = near.nearest;
     return select_walk(selecting, &what, select_take);
 }
 
@@ -300,8 +400,7 @@ static int check_take(void *user, const struct ng_event *event)
     }
     uint64_t hash = doc_key_hash(&change.key);
     checking->all = event->seq <= undo->what.until &&
-                    (hash_table_find(&undo->table, hash, is_doc, &change.key) != NULL ||
-                     hash_table_find(&undo->done, hash, is_doc, &change.key) != NULL);
+                    hash_table_find(&undo->table, hash, undo_doc_is, &change.key) != NULL;
     return !checking->all;
 }
 
@@ -352,7 +451,7 @@ static int select_lone(struct undo *undo)
     const struct undo_across *at = undo_across_lone(undo, undo->across);
     for (; at != NULL; at = undo_across_lone(undo, at->next)) {
         uint64_t hash = doc_key_hash(&at->key);
-        struct hash_link *link = hash_table_find(&undo->table, hash, is_doc, &at->key);
+        struct hash_link *link = hash_table_find(&undo->table, hash, undo_doc_is, &at->key);
         struct undo_doc *doc = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
         if (doc == NULL) {
             doc = doc_new(undo, &undo->table, &at->key, at->collection);
@@ -371,6 +470,13 @@ static int select_lone(struct undo *undo)
         }
     }
     return NG_OK;
+}
+
+static void sort_all(struct undo *undo)
+{
+    for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
+        sort_revisions(doc);
+    }
 }
 
 int undo_select(struct undo *undo)
@@ -392,12 +498,16 @@ int undo_select(struct undo *undo)
     } else if (rc == NG_OK) {
         rc = select_walk(&selecting, &undo->what, select_take);
     }
-    undo_moves_end(undo);
+    sort_all(undo);
+    if (rc == NG_OK) {
+        rc = leave_out_done(undo);
+    }
+    if (rc == NG_OK) {
+        rc = undo_moves_end(undo);
+    }
     if (rc == NG_OK) {
         rc = select_lone(undo);
     }
-    for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
-        sort_revisions(doc);
-    }
+    sort_all(undo);
     return rc;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* undo_select_moves.c - moves among the selected changes that have several events: of folders,
- * and between spaces. */
+/* undo_select_moves.c - moves among the selected changes: those that have several events, of
+ * folders and between spaces, and those of a file from one path to the next. */
 #include "core/base/str.h"
 #include "core/call/gateway.h"
+#include "core/store/store.h"
 #include "undo.h"
 
 /* ---- folders ---- */
@@ -37,15 +38,9 @@ static bool is_taken_along(const struct undo *undo, const struct undo_doc *doc)
 
 static void leave_out_folders(struct undo *undo)
 {
-    struct undo_doc **at = &undo->first;
-    while (*at != NULL) {
-        if (is_taken_along(undo, *at)) {
-            *at = (*at)->next;
-        } else {
-            at = &(*at)->next;
-        }
+    for (struct undo_doc *doc = undo->first; doc != NULL; doc = doc->next) {
+        doc->is_out = doc->is_out || is_taken_along(undo, doc);
     }
-    undo->last = at;
 }
 
 /* ---- spaces ---- */
@@ -95,6 +90,12 @@ const struct undo_across *undo_across_lone(const struct undo *undo,
     return at;
 }
 
+bool undo_across_has(const struct undo *undo, struct ng_str id)
+{
+    const bool source = true;
+    return across_find(undo, id, source) != NULL;
+}
+
 const char *undo_across_refusal(const struct undo *undo)
 {
     return undo->call->caller.all_spaces ? "not_kept" : "forbidden";
@@ -117,10 +118,99 @@ static void across_pair(struct undo *undo)
     }
 }
 
+/* ---- files that were moved on ---- */
+
+const struct undo_doc *undo_doc_oldest(const struct undo_doc *doc)
+{
+    while (doc->older != NULL) {
+        doc = doc->older;
+    }
+    return doc;
+}
+
+struct ng_str undo_doc_home(const struct undo_doc *doc)
+{
+    const struct undo_doc *oldest = undo_doc_oldest(doc);
+    return str_or(oldest->moved_from, oldest->key.id);
+}
+
+/* The stay at the path where the file was moved from; NULL: it has no selected changes. A move
+ * between spaces is taken back by itself, as its events name no other path. */
+static struct undo_doc *stay_before(const struct undo *undo, const struct undo_doc *doc)
+{
+    const struct ng_key key = {doc->key.collection, doc->key.space, doc->moved_from};
+    if (doc->moved_from.len == 0 || doc->across.len > 0) {
+        return NULL;
+    }
+    struct hash_link *link =
+        hash_table_find(&undo->table, doc_key_hash(&key), undo_doc_is, &key);
+    struct undo_doc *at = link != NULL ? HASH_ITEM(link, struct undo_doc, link) : NULL;
+    struct undo_doc *before = NULL;
+    for (; at != NULL && at->last_seq < doc->moved_seq; at = at->later) {
+        before = at;
+    }
+    return before != NULL && !before->is_out && before->across.len == 0 ? before : NULL;
+}
+
+static int newest_take(void *user, const struct ng_doc *row)
+{
+    uint64_t *removal = user;
+    *removal = row->deleted ? row->revision : 0;
+    return 1;
+}
+
+/* Did the stay end with the selected removal of the file? No change has followed. */
+static int stay_is_removed(struct undo *undo, const struct undo_doc *doc, bool *ret)
+{
+    const struct ng_range range = {.size = sizeof(range), .limit = 1};
+    struct call *call = undo->call;
+    uint64_t removal = 0;
+    *ret = false;
+    if (doc->count == 0) {
+        return NG_OK;
+    }
+    int rc =
+        store_history(call->gateway->store, call, &doc->key, &range, newest_take, &removal);
+    *ret = rc == NG_OK && removal == doc->revisions[doc->count - 1];
+    return rc;
+}
+
+/* Joins the stays of a file from one to the next, unless other moves came in between or since:
+ * then its moves are taken back at once, by one to its first place. Otherwise each is taken
+ * back by itself; so are edits before the first move, unless the file is gone: then it comes
+ * back without them. */
+static int stays_join(struct undo *undo, struct undo_doc *doc)
+{
+    struct undo_leave leave;
+    struct undo_doc *before = doc->is_out ? NULL : stay_before(undo, doc);
+    bool removed = false;
+    if (before == NULL) {
+        return NG_OK;
+    }
+    int rc = stay_is_removed(undo, doc, &removed);
+    if (rc != NG_OK || (!removed && before->moved_seq == 0)) {
+        return rc;
+    }
+    rc = undo_file_leave(undo, undo->call, &doc->key, doc->last_seq, &leave);
+    bool joins = leave.seq == 0;
+    for (unsigned moves = 0; rc == NG_OK && joins && moves < UNDO_MOVES_MAX; moves++) {
+        rc = undo_file_leave(undo, undo->call, &before->key, before->last_seq, &leave);
+        if (rc != NG_OK || leave.seq < doc->moved_seq || !str_equal(leave.to, doc->key.id)) {
+            break;
+        }
+        doc->older = before;
+        before->is_out = true;
+        doc = before;
+        before = stay_before(undo, doc);
+        joins = before != NULL && (removed || before->moved_seq != 0);
+    }
+    return rc;
+}
+
 /* ---- both ---- */
 
 int undo_move_note(struct undo *undo, const struct ng_event *event,
-                   const struct undo_file_change *change, bool done)
+                   const struct undo_file_change *change)
 {
     int rc = NG_OK;
     if (!change->is_file) {
@@ -132,12 +222,25 @@ int undo_move_note(struct undo *undo, const struct ng_event *event,
     if (rc == NG_OK) {
         rc = undo_carry(undo, &undo->carried, change->key.id, change->folder);
     }
-    return rc == NG_OK && done ? undo_carry(undo, &undo->left, change->key.id, change->folder)
-                               : rc;
+    return rc;
 }
 
-void undo_moves_end(struct undo *undo)
+int undo_moves_end(struct undo *undo)
 {
+    int rc = NG_OK;
     leave_out_folders(undo);
     across_pair(undo);
+    for (struct undo_doc *doc = undo->first; doc != NULL && rc == NG_OK; doc = doc->next) {
+        rc = stays_join(undo, doc);
+    }
+    struct undo_doc **at = &undo->first;
+    while (*at != NULL) {
+        if ((*at)->is_out) {
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    undo->last = at;
+    return rc;
 }

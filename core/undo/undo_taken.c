@@ -36,13 +36,20 @@ static bool taken_has(const struct taken *taken, struct ng_str id, uint64_t revi
     return false;
 }
 
-/* The revisions in the event of an undo. A file is named by its path at that time. */
-static void taken_add(struct taken *taken, const struct ng_event *event,
-                      const struct ng_value *data)
+const struct ng_value *undo_taken_next(const struct ng_value *data, const struct ng_value *at)
 {
-    const struct ng_value *of = json_get(data, "of");
-    const struct ng_value *at = json_is(of, NG_TYPE_ARRAY) ? of->first : NULL;
-    struct ng_str id = str_or(json_get_text(data, "path"), event->key.id);
+    if (at == NULL) {
+        return json_get(data, "undo") != NULL ? data : NULL;
+    }
+    return at == data ? json_first(json_get(data, "also")) : at->next;
+}
+
+/* The revisions of one document. A file is named by its path at that time. */
+static void taken_add(struct taken *taken, const struct ng_event *event,
+                      const struct ng_value *document)
+{
+    const struct ng_value *at = json_first(json_get(document, "of"));
+    struct ng_str id = str_or(json_get_text(document, "path"), event->key.id);
     id = arena_copy(&taken->plan->call->arena, id);
     taken->fits = id.data != NULL;
     for (; at != NULL && taken->fits; at = at->next) {
@@ -80,8 +87,11 @@ static int taken_take(void *user, const struct ng_event *event)
     }
     arena_init(&arena, TAKEN_DATA_MAX);
     if (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK &&
-        json_get(data, "undo") != NULL && !taken_is_undone(taken, event, data)) {
-        taken_add(taken, event, data);
+        !taken_is_undone(taken, event, data)) {
+        const struct ng_value *at = undo_taken_next(data, NULL);
+        for (; at != NULL && taken->fits; at = undo_taken_next(data, at)) {
+            taken_add(taken, event, at);
+        }
     }
     arena_done(&arena);
     return !taken->fits;
@@ -89,7 +99,7 @@ static int taken_take(void *user, const struct ng_event *event)
 
 static int taken_walk(struct taken *taken, struct ng_str id)
 {
-    const struct undo_doc *doc = taken->plan->doc;
+    const struct undo_doc *doc = undo_doc_oldest(taken->plan->doc);
     const struct ng_trail what = {.size = sizeof(what),
                                   .since = doc->first_seq,
                                   .until = UINT64_MAX,
@@ -101,23 +111,40 @@ static int taken_walk(struct taken *taken, struct ng_str id)
     return rc;
 }
 
+/* Reads the events at the paths of the file, and at the one where it is or would be. */
+static int taken_read(struct taken *taken)
+{
+    const struct undo_plan *plan = taken->plan;
+    struct ng_str home = undo_doc_home(plan->doc);
+    struct ng_str now = plan->file != NULL ? plan->file->path : STR_NONE;
+    int rc = NG_OK;
+    for (const struct undo_doc *doc = plan->doc; rc == NG_OK && doc != NULL; doc = doc->older) {
+        rc = taken_walk(taken, doc->key.id);
+        now = str_equal(now, doc->key.id) ? STR_NONE : now;
+    }
+    if (rc == NG_OK && !str_equal(home, undo_doc_oldest(plan->doc)->key.id) &&
+        !str_equal(home, now)) {
+        rc = taken_walk(taken, home);
+    }
+    return rc == NG_OK && now.len > 0 ? taken_walk(taken, now) : rc;
+}
+
 int undo_taken(struct undo_plan *plan, bool *ret_taken)
 {
-    const struct undo_doc *doc = plan->doc;
     struct taken *taken = arena_zalloc(&plan->call->arena, sizeof(*taken));
-    bool is_elsewhere = plan->file != NULL && plan->file->path.len > 0 &&
-                        !str_equal(plan->file->path, doc->key.id);
     *ret_taken = false;
     if (taken == NULL) {
         return call_no_memory(plan->undo->call);
     }
     taken->plan = plan;
     taken->fits = true;
-    int rc = is_elsewhere ? taken_walk(taken, plan->file->path) : NG_OK;
-    rc = rc == NG_OK ? taken_walk(taken, doc->key.id) : rc;
-    bool all = rc == NG_OK && taken->fits && doc->count > 0;
-    for (size_t i = 0; i < doc->count && all; i++) {
-        all = taken_has(taken, doc->key.id, doc->revisions[i]);
+    int rc = taken_read(taken);
+    bool all = rc == NG_OK && taken->fits;
+    for (const struct undo_doc *doc = plan->doc; doc != NULL; doc = doc->older) {
+        all = all && doc->count > 0;
+        for (size_t i = 0; i < doc->count && all; i++) {
+            all = taken_has(taken, doc->key.id, doc->revisions[i]);
+        }
     }
     *ret_taken = all;
     return rc;

@@ -221,6 +221,23 @@ def test_a_move_between_spaces_is_taken_back(spaces):
     assert tree(root) == after
 
 
+def test_a_new_file_is_where_others_moved_one_to_another_space(spaces):
+    """It is not followed there. The new one is not touched, also not after the run's own move of it is taken back."""
+    gateway, root = spaces
+    ana = {"by": "ana", "run": "day"}
+    for name in ("x", "y"):
+        edit(gateway, root / "red" / name, command="create", file_text="one\ntwo\n", run="before")
+        replace(gateway, root / "red" / name, "two", "robot")
+        edit(gateway, root / "red" / name, command="move", destination=str(root / "blue" / name), **ana)
+        edit(gateway, root / "red" / name, command="create", file_text="one\nrobot\n", **ana)
+    before = tree(root)
+    edit(gateway, root / "red" / "y", command="move", destination=str(root / "blue" / "y2"))
+    preview = ask(gateway, "history_undo", {"run": "night"})
+    told = undo(gateway, run="night")
+    assert results(preview) == results(told) == {"x": ("conflict", "gone"), "y": ("conflict", "gone"), "y2": ("undone", None)}
+    assert tree(root) == before
+
+
 def test_a_move_between_spaces_needs_both(tmp_path):
     """A caller that sees one of them is refused, and learns no path of the other one."""
     root, data = tmp_path / "root", tmp_path / "data"
