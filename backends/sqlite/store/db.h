@@ -466,9 +466,9 @@ struct job {
 /* Commits the jobs in one transaction; sets rc and the message of each. */
 void writer_commit(struct db *db, struct job *jobs);
 
-/* origins.c: what is kept of them may not be in the file, as the transaction of this `struct
- * db` was rolled back. */
-void origins_forget(void *db);
+/* origins.c: forgets the kept origins, after a rollback that may have undone them; user: the
+ * struct db. */
+void origins_forget(void *user);
 
 /* txn.c: also for import */
 struct touched;

@@ -205,7 +205,7 @@ static int writer_append_chunk(struct audit_writer *writer, struct buf *error)
 {
     struct ng_str entries[WRITER_CHUNK];
     size_t ends[WRITER_CHUNK];
-    size_t next[WRITER_CHUNK];
+    size_t next[WRITER_CHUNK] = {0};
     size_t count = 0;
     size_t done = 0;
     int rc = writer_print(writer, ends, next, &count, error);
