@@ -282,10 +282,9 @@ void audit_shared_step(struct audit_shared *shared, struct call *call)
     if (shared == NULL) {
         return;
     }
-    uint64_t seq = store_look_seq(shared->gateway->store);
     if (!gateway_keeps_audit(shared->gateway)) {
         /* The first mark, with the first entry: what was changed before needs none. */
-        atomic_store(&shared->gateway->audit.last_seq, seq);
+        atomic_store(&shared->gateway->audit.last_seq, store_look_seq(shared->gateway->store));
         return;
     }
     if (shared->paused_ns != 0 &&

@@ -134,119 +134,87 @@ static int search_kept(const struct as_of *find, struct kept *ret_before,
     return rc;
 }
 
-/* The newest change of the document between two kept revisions that is not after the point. */
-struct thinned {
+/* ---- what is not kept ---- */
+
+/* The changes between two kept revisions, newest first. */
+struct between {
     const struct as_of *find;
-    uint64_t until;    /* the number of the kept one after it */
-    uint64_t revision; /* 0: none */
-    uint64_t looks;
-};
-
-static int take_thinned(void *user, const struct ng_event *event)
-{
-    struct thinned *thinned = user;
-    const struct ng_key *key = thinned->find->key;
-    if (event->seq >= thinned->until ||
-        is_after(thinned->find->point, event->seq, event->time_ms)) {
-        return 1;
-    }
-    if (str_equal(event->key.id, key->id) && str_equal(event->key.space, key->space) &&
-        str_equal(event->key.collection, key->collection)) {
-        thinned->revision = event->revision;
-    }
-    thinned->looks++;
-    return 0;
-}
-
-/* Too many changes to look at: then one of them may be of the document. */
-static int find_thinned(const struct as_of *find, const struct kept *before,
-                        const struct kept *after, struct ng_as_of *ret)
-{
-    struct thinned thinned = {.find = find, .until = after->seq};
-    int rc = store_changes(find->call->gateway->store, find->call, before->seq, TRAIL_LOOKS_MAX,
-                           take_thinned, &thinned);
-    if (rc == NG_OK && thinned.looks == TRAIL_LOOKS_MAX && thinned.revision == 0) {
-        thinned.revision = before->revision + 1;
-    }
-    if (rc == NG_OK && thinned.revision != 0) {
-        *ret = (struct ng_as_of){.size = ret->size,
-                                 .revision = thinned.revision,
-                                 .before = before->revision,
-                                 .after = after->revision};
-    }
-    return rc;
-}
-
-/* ---- versions of files ---- */
-
-/* The changes at the path behind `before`, newest first. */
-struct file_changes {
-    const struct as_of *find;
-    uint64_t before, after; /* the kept versions around the point; after 0: none */
-    uint64_t version;       /* the one at the point, which is not kept; 0: none */
+    uint64_t before, after; /* the kept revisions around the point; after 0: none */
+    uint64_t revision;      /* the one at the point, which is not kept; 0: none */
     uint64_t next;          /* of the oldest change after the point; 0: none */
-    bool is_unversioned;    /* the content at the point has no version */
+    bool is_unversioned;    /* a file's content at the point has no version */
     bool is_over;
 };
 
-static int take_file_change(void *user, const struct ng_event *event)
+/* Returns the number of the version that a change of a file has made; 0: none. */
+static uint64_t version_of(const struct ng_event *event, bool *ret_has_content)
 {
-    struct file_changes *changes = user;
     const struct ng_value *data = NULL;
     struct arena arena;
     int64_t version = 0;
-    bool has_content = false;
-    if (event->data.len == 0) {
-        return 0;
-    }
+    *ret_has_content = false;
     arena_init(&arena, FILE_DATA_MAX);
-    if (json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK) {
+    if (event->data.len > 0 &&
+        json_parse(&arena, event->data, JSON_DEPTH_DEFAULT, &data, NULL) == NG_OK) {
         (void)json_integer(json_get(data, "version"), &version);
-        has_content = json_get(data, "revision") != NULL || json_get(data, "from") != NULL;
+        *ret_has_content = json_get(data, "revision") != NULL || json_get(data, "from") != NULL;
     }
     arena_done(&arena);
-    uint64_t number = version > 0 ? (uint64_t)version : 0;
-    if (is_after(changes->find->point, event->seq, event->time_ms)) {
-        changes->next = number > changes->before ? number : changes->next;
-        return 0;
-    }
-    changes->version = number > changes->before ? number : 0;
-    changes->is_unversioned = number == 0 && has_content;
-    changes->is_over = changes->version != 0 || changes->is_unversioned;
-    return changes->is_over;
+    return version > 0 ? (uint64_t)version : 0;
 }
 
-static int walk_file_changes(const struct as_of *find, const struct kept *before,
-                             const struct kept *after, struct file_changes *changes)
+static int take_between(void *user, const struct ng_event *event)
 {
+    struct between *between = user;
+    bool has_content = true;
+    uint64_t revision =
+        is_file(between->find->key) ? version_of(event, &has_content) : event->revision;
+    if (is_after(between->find->point, event->seq, event->time_ms)) {
+        between->next = revision > between->before ? revision : between->next;
+        return 0;
+    }
+    between->revision = revision > between->before ? revision : 0;
+    between->is_unversioned = revision == 0 && has_content;
+    between->is_over = between->revision != 0 || between->is_unversioned;
+    return between->is_over;
+}
+
+static int walk_between(const struct kept *before, const struct kept *after,
+                        struct between *between)
+{
+    const struct ng_key *key = between->find->key;
     uint64_t next = after->seq != 0 ? after->seq - 1 : UINT64_MAX;
     int rc = NG_OK;
-    while (rc == NG_OK && next > before->seq && !changes->is_over) {
-        const struct ng_trail wanted = {.size = sizeof(wanted),
-                                        .since = before->seq,
-                                        .until = next,
-                                        .spaces = {&find->key->space, 1},
-                                        .id = find->key->id};
-        rc = trail_walk(find->call, &wanted, take_file_change, changes, &next);
+    while (rc == NG_OK && next > before->seq && !between->is_over) {
+        struct ng_trail wanted = {.size = sizeof(wanted),
+                                  .since = before->seq,
+                                  .until = next,
+                                  .spaces = {&key->space, 1},
+                                  .id = key->id};
+        if (!is_file(key)) { /* its changes are in the collections of the tools */
+            wanted.collections = (struct ng_names){&key->collection, 1};
+        }
+        rc = trail_walk(between->find->call, &wanted, take_between, between, &next);
     }
     return rc;
 }
 
-/* A content that was found has no event of its own. It may be older than the change that found
- * it: a version that is thinned out, with no change up to the point, may have been there. */
+/* A content of a file that was found has no change of its own, and may be older than the change
+ * that found it: a version that is thinned out, without a change up to the point, may have been
+ * there. */
 static int find_unkept(const struct as_of *find, const struct kept *before,
                        const struct kept *after, struct ng_as_of *ret)
 {
-    struct file_changes changes = {
+    struct between between = {
         .find = find, .before = before->revision, .after = after->revision};
-    int rc = walk_file_changes(find, before, after, &changes);
-    uint64_t next = changes.next != 0 ? changes.next : changes.after;
-    if (!changes.is_over && next > before->revision + 1) {
-        changes.version = before->revision + 1;
+    int rc = walk_between(before, after, &between);
+    uint64_t next = between.next != 0 ? between.next : between.after;
+    if (is_file(find->key) && !between.is_over && next > before->revision + 1) {
+        between.revision = before->revision + 1;
     }
-    if (rc == NG_OK && (changes.version != 0 || changes.is_unversioned)) {
+    if (rc == NG_OK && (between.revision != 0 || between.is_unversioned)) {
         *ret = (struct ng_as_of){.size = ret->size,
-                                 .revision = u64_max(changes.version, before->revision),
+                                 .revision = u64_max(between.revision, before->revision),
                                  .before = before->revision,
                                  .after = after->revision};
     }
@@ -268,10 +236,8 @@ static int find_point(const struct as_of *find, const struct ng_doc *newest,
     }
     ret->revision = before.revision;
     ret->kept = before.revision != 0;
-    if (rc == NG_OK && is_file(find->key)) {
+    if (rc == NG_OK && (is_file(find->key) || after.revision > before.revision + 1)) {
         rc = find_unkept(find, &before, &after, ret);
-    } else if (rc == NG_OK && after.revision > before.revision + 1) {
-        rc = find_thinned(find, &before, &after, ret);
     }
     return rc;
 }

@@ -236,6 +236,13 @@ static void test_thinned_between_paths(void **state)
 #define LIMIT 64
 #define LONG "a content of more bytes than the limit that the test sets, from bob"
 
+static void cut_f(void)
+{
+    run_as("ada", "cut",
+           args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
+                LONG));
+}
+
 /* The run "cut" shortens a file that bob has made too large: bob's lines are not its own. */
 static void test_after_a_gap(void **state)
 {
@@ -247,9 +254,7 @@ static void test_after_a_gap(void **state)
     int64_t grown = newest_seq("f");
     assert_string_equal(read_at("f", "now"), "NOT_KEPT {\"before\":1}");
     assert_string_equal(read_at("f", args("#%" PRId64, made)), "one\nend");
-    run_as("ada", "cut",
-           args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
-                LONG));
+    cut_f();
     assert_string_equal(read_at("f", "2"), "bobs\none\nend");
     assert_string_equal(read_at("f", "now"), "bobs\none\nend");
     assert_string_equal(read_at("f", args("#%" PRId64, grown)),
@@ -293,9 +298,7 @@ static void test_at_the_ends_of_a_gap(void **state)
     save("f", LONG, clock_unix_ms());
     insert("bob", "grow", "f", "first");
     int64_t grown = newest_seq("f");
-    run_as("ada", "cut",
-           args("{'command':'str_replace','path':'%s/f','old_str':'%s','new_str':'bobs'}", root,
-                LONG));
+    cut_f();
     assert_string_equal(read_at("f", args("#%" PRId64, grown)), "NOT_KEPT {\"after\":1}");
     struct answer answer = go("history_undo", "{\"run\":\"cut\"}");
     assert_string_equal(at(answer.text, "items.0.conflict.reason"), "not_kept");
