@@ -272,7 +272,7 @@ static void test_larger_than_the_limit(void **state)
     put(harness, "g", "too large\n");
     transfers(harness, "copy", "g", "h");
     transfers(harness, "move", "g", "k");
-    for (const char *name = "g\0h\0k"; *name != '\0'; name += 2) {
+    for (const char *name = "g\0h\0k\0"; *name != '\0'; name += 2) {
         versions_are(harness, name, "");
     }
     put(harness, "l", "just 8\n\n");
