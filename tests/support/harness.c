@@ -4,6 +4,7 @@
 #include "core/config/config.h"
 #include "core/dispatch/dispatch.h"
 #include "core/gateway/gateway_open.h"
+#include "core/module/loader.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -116,6 +117,19 @@ void harness_reopen(struct harness *harness)
 {
     harness_stop(harness);
     harness_start(harness);
+}
+
+struct ng_documents *harness_documents(struct harness *harness)
+{
+    const struct gateway *gateway = harness->gateway;
+    struct ng_documents *found = NULL;
+    for (size_t i = 0; i < gateway->module_count; i++) {
+        if (gateway->modules[i]->kind == NG_KIND_DOCUMENTS) {
+            found = &gateway->modules[i]->desc.documents;
+        }
+    }
+    assert_non_null(found);
+    return found;
 }
 
 static int remove_one(const char *path, const struct stat *info, int type, struct FTW *ftw)

@@ -48,6 +48,9 @@ void harness_open(struct harness *harness, const char *const *sets);
 void harness_reopen(struct harness *harness);
 /* Closes and removes the directory. */
 void harness_close(struct harness *harness);
+/* The table of its documents backend, to leave out an optional function: only one that no
+ * thread of the gateway calls by itself. */
+struct ng_documents *harness_documents(struct harness *harness);
 
 /* One call, waited for. agent, space: NULL = default. */
 struct answer harness_call_as(struct harness *harness, const char *agent, const char *space,

@@ -277,10 +277,7 @@ int setup(void **state)
 int setup_without(void **state)
 {
     int rc = setup(state);
-    struct store *store = rig.harness.gateway->store;
-    rig.without = *store->backend;
-    rig.without.trail = NULL;
-    store->backend = &rig.without;
+    harness_documents(&rig.harness)->trail = NULL;
     return rc;
 }
 

@@ -34,7 +34,6 @@ struct trail_rig {
     struct harness harness;
     struct rows all; /* oldest first */
     unsigned seed;
-    struct ng_documents without; /* the backend, but for trail() */
 };
 
 extern struct trail_rig rig;
