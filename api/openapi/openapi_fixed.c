@@ -131,7 +131,7 @@ static const char audit_parameters[] =
     "'schema':" QUERY_TEXT "}"
     ",'AuditPath':{'name':'path','in':'query','description':'Only with this file: its absolute "
     "path; a final * as of `id`, which it excludes.',"
-    "'schema':" QUERY_TEXT "}"
+    "'schema':{'type':'string','pattern':'^/[^\\\\u0000-\\\\u001f\\\\u007f]*$'}}"
     ",'AuditOutcome':{'name':'outcome','in':'query','description':'Only with this outcome: ok, "
     "recovered, an error code.',"
     "'schema':" QUERY_TEXT "}"

@@ -7,8 +7,11 @@
 #define SHORT_TEXT "{\"type\":\"string\"}"
 #define NUMBER(description, range)                                                             \
     "{\"type\":\"integer\"," range ",\"description\":\"" description "\"}"
-/* A text, or a list of texts: checked by history_filter(), as the schema of that is long. */
-#define NAMES(description) "{\"description\":\"" description "\"}"
+/* A text, or a list of texts. Vendors of models and frameworks of agents refuse a member
+ * without `type` or `anyOf`, and an array without `items`. */
+#define NAMES(description)                                                                     \
+    "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"array\",\"items\":{\"type\":\"string\"}}]," \
+    "\"description\":\"" description "\"}"
 #define OBJECT(members)                                                                        \
     "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" members "}"
 #define CURSOR "\"cursor\":" TEXT("Next page.")
@@ -25,8 +28,8 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
 
 /* Each begins with a comma. */
 #define OF_NAMES                                                                               \
-    ",\"agent\":" NAMES("By: text or list.") ",\"run\":" NAMES(                                \
-        "In: text or list.") ",\"tool\":" NAMES("With: text or list.") ",\"action\":" NAMES("As created.")
+    ",\"agent\":" NAMES("Made by.") ",\"run\":" NAMES("Made in.") ",\"tool\":" NAMES(          \
+        "Made with.") ",\"action\":" NAMES("As created.")
 #define OF_TIME(since) ",\"since\":" TEXT("After " since ".") ",\"until\":" TEXT("Up to it.")
 #define LOG_PAGE                                                                               \
     ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
@@ -43,17 +46,17 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
     ",\"dry_run\":{\"type\":\"boolean\",\"default\":true,\"description\":\"false: do it.\"},"  \
     "\"continue\":" TEXT("An unfinished undo.")
 
-static const char log_params[] =
-    OBJECT("\"collection\":" NAMES("Of: text or list.") ",\"id\":" TEXT(
-        "This one; a final *: a beginning.") PATH ",\"space\":" TEXT("Of this one.")
-               OF_NAMES OF_TIME("#123, a time, a day, 2h ago") LOG_PAGE) "}";
+static const char log_params[] = OBJECT(
+    "\"collection\":" NAMES("Of it.") ",\"id\":" TEXT("This one; a final *: a beginning.") PATH
+    ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("#123, a time, a day, 2h ago")
+        LOG_PAGE) "}";
 static const char read_params[] =
     OBJECT("\"collection\":" TEXT("Default: notebooks.") ID AT LINES "," CURSOR) "}";
 static const char diff_params[] = OBJECT("\"collection\":" NAMES(
     "Default: notebooks.") ID FROM_TO CONTEXT OF_NAMES OF_TIME("a point") "," CURSOR) "}";
 static const char blame_params[] = OBJECT(TARGET AT LINES) "}";
 static const char undo_params[] =
-    OBJECT("\"collection\":" NAMES("Of: text or list.") ",\"id\":" TEXT("This one, or a*.") PATH
+    OBJECT("\"collection\":" NAMES("Of it.") ",\"id\":" TEXT("This one, or a*.") PATH
            ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("a point") CHANGES
            ","
            "\"upto\":" NUMBER("That of the preview.", "\"minimum\":1") DRY_RUN) "}";

@@ -68,7 +68,7 @@ def is_meaning(case, failure, response):
 
 def is_elsewhere(case, failure, response):
     """Conditions of the gateway beyond the schema: a key cannot expire before now nor in centuries, or name an agent's
-    own space for another, or a glob that no tool matches, or exclude all its tools; no
+    own space for another, or a glob that no tool matches, or exclude all its tools; entries are not asked for by id and path; no
     stream goes on after an event that is to come, begins at two positions, or has pages; an idempotency key belongs to one request."""
     if failure.title != "Schema-valid request rejected" or response.status_code not in (400, 422):
         return False
@@ -76,6 +76,7 @@ def is_elsewhere(case, failure, response):
     return (refused.get("code") == "IDEMPOTENCY_KEY_REUSED"
             or (case.operation.path.startswith("/v1/keys") and refused["message"].startswith(
                 ("the expiry ", 'the space "~', "no tool matches ", "`no_tools` excludes ")))
+            or (case.operation.path == "/v1/audit" and {"id", "path"} <= (case.query or {}).keys())
             or (case.operation.path == "/v1/events"
                 and re.search("but the last event is|are two positions|limit is for pages", refused["message"])))
 

@@ -407,6 +407,7 @@ static void test_keys_of_some_tools(void **state)
 
 /* ---- what the tools have in common ---- */
 
+/* What a model is given of them: names, descriptions and input schemas. */
 static void test_definitions(void **state)
 {
     static const char *const names[] = {"history_log",   "history_read", "history_diff",
@@ -418,7 +419,8 @@ static void test_definitions(void **state)
         const struct tool *tool = registry_find(harness.gateway->registry, ng_str_of(names[i]));
         assert_non_null(tool);
         assert_int_equal(tool->desc.effect, i < 4 ? NG_EFFECT_READS : NG_EFFECT_WRITES);
-        assert_int_equal(tool_formats_print_tool(tool, NULL, TOOL_FORMAT_MCP, &text), NG_OK);
+        assert_int_equal(tool_formats_print_tool(tool, NULL, TOOL_FORMAT_ANTHROPIC, &text),
+                         NG_OK);
     }
     print_message("%zu bytes of definitions\n", text.len);
     assert_true(text.len <= DEFINITIONS_MAX);
