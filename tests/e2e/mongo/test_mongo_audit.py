@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Audit logs of gateways that share a database: after a kill each adds its own changes that have no entry, and no others."""
 
+import concurrent.futures
 import contextlib
 import itertools
 import os
@@ -14,6 +15,7 @@ from mongo_world import SECONDS, lined, mongo, unavailable  # noqa: F401
 
 numbers = itertools.count(1)
 PAD = "pad"
+LOOKED_BACK = 4096  # entries that may be of changes behind a mark that is taken at a start
 
 
 @pytest.fixture(name="uri")
@@ -166,6 +168,28 @@ def test_a_start_without_the_database(mongo, tmp_path, uri):  # noqa: F811
             assert one.stop() == 0
             assert recovered(data) == [("shared", "lost", 1)]
             assert sorted(padded(data)) == sorted(pads) and len(told(data)) == 2 + len(pads)
+
+
+@pytest.mark.long
+def test_a_log_without_a_mark_and_a_start_without_the_database(mongo, tmp_path, uri):  # noqa: F811
+    """Where the log was at the last stop is not known, nor the newest change: no entry is added a second time."""
+    with lined(mongo) as line:
+        one = begin(tmp_path, uri)
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda number: write(one, f"n{number}"), range(LOOKED_BACK + 100)))
+        assert one.stop() == 0
+        (tmp_path / "audit" / "seen").unlink()
+        with line.fault(times=None, cut="before"):
+            one = begin(tmp_path, (line.uri, uri[1]), ready=False)
+            assert unavailable(one.call("notebook", WRITE))
+        eventually(lambda: one.client.get("/readyz").status_code == 200, SECONDS, "readiness")
+        one.mark = None if mark_of(tmp_path) is None else one.mark
+        write(one, "new")
+        eventually(lambda: len(told(tmp_path)) >= LOOKED_BACK + 101, SECONDS, "entries")
+        marked(one)
+        marked(one)
+        assert one.stop() == 0
+        assert recovered(tmp_path) == [] and len(told(tmp_path)) == LOOKED_BACK + 101
 
 
 def test_files_and_calls_with_several_documents(tmp_path, uri):
