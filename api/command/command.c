@@ -310,6 +310,10 @@ static int command_unknown(const struct command_line *line, const char *name)
         return command_usage(line, "unknown command \"status\"; `notegate check` checks the "
                                    "configuration and data, GET /readyz a running gateway");
     }
+    if (strcmp(name, "history") == 0) {
+        return command_usage(line, "unknown command \"history\"; `notegate log` lists changes, "
+                                   "`notegate show`, diff, blame and undo work with them");
+    }
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
     for (size_t i = 0; i < command_count; i++) {

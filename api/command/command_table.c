@@ -151,8 +151,9 @@ const struct command command_table[] = {
         .words = "T[@P]",
         .summary = "Show who wrote each line of a document",
         .details =
-            "Prints before each line the revision that put it in, the agent, the time "
-            "(UTC) and the number of the line.\n\n" HISTORY_NAMES " " HISTORY_POINTS
+            "Prints before each line the revision that put it in, the agent, the run, the "
+            "tool, the time (UTC) and the number of the line.\n\n" HISTORY_NAMES
+            " " HISTORY_POINTS
             "\n\nA line whose revision was thinned out (history.keep) has the next one "
             "that is kept. With --json each part is the object of the tool history_blame, "
             "on a line. Exit codes: 0; 1 if there is no such document at this point; 2 if "
@@ -243,7 +244,7 @@ const struct command command_table[] = {
     {
         .name = "audit",
         .words = "list | export | verify | redact NAME",
-        .summary = "Read, verify and redact the audit log",
+        .summary = "Read, verify, export and redact the audit log",
         .details =
             "The log is in the folder audit of the data directory; it is read there, also "
             "while a gateway writes it.\n\n`audit list` shows the newest entries that the "

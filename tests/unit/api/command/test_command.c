@@ -15,6 +15,7 @@ static void usage_errors(void **state)
         {"sevre", 2, NULL, "did you mean \"serve\"?"},
         {"frobnicate", 2, NULL, "unknown command \"frobnicate\"\n"},
         {"status", 2, NULL, "`notegate check`"},
+        {"history", 2, NULL, "`notegate log`"},
         {"serve --lisen x", 2, NULL, "unknown option \"--lisen\"; did you mean \"--listen\"?"},
         {"serve --nothing-like-it", 2, NULL, "unknown option \"--nothing-like-it\"\n"},
         {"serve --port 1", 2, NULL, "unknown option \"--port\"; use --listen 127.0.0.1:PORT"},
