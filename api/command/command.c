@@ -311,8 +311,7 @@ static int command_unknown(const struct command_line *line, const char *name)
                                    "configuration and data, GET /readyz a running gateway");
     }
     if (strcmp(name, "history") == 0) {
-        return command_usage(line, "unknown command \"history\"; `notegate log` lists changes, "
-                                   "`notegate show`, diff, blame and undo work with them");
+        return command_usage(line, "unknown command \"history\"; `notegate log` lists changes");
     }
     size_t near = command_near(ng_str_of(name));
     size_t best_distance = near + 1;
