@@ -27,9 +27,10 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
         "At most.", "\"minimum\":1")
 
 /* Each begins with a comma. */
+#define ACTION ",\"action\":" NAMES("Such as created.")
 #define OF_NAMES                                                                               \
-    ",\"agent\":" NAMES("Made by.") ",\"run\":" NAMES("Made in.") ",\"tool\":" NAMES(          \
-        "Made with.") ",\"action\":" NAMES("As created.")
+    ",\"agent\":" NAMES("Of these agents.") ",\"run\":" NAMES(                                 \
+        "Of these runs.") ",\"tool\":" NAMES("Of these tools.") ACTION
 #define OF_TIME(since) ",\"since\":" TEXT("After " since ".") ",\"until\":" TEXT("Up to it.")
 #define LOG_PAGE                                                                               \
     ",\"by\":{\"type\":\"string\",\"enum\":[\"change\",\"run\"],\"description\":\"run: "       \
@@ -46,17 +47,17 @@ _Static_assert(HISTORY_LOG_MAX == 200 && HISTORY_LOG_LIMIT == 20, "as in the sch
     ",\"dry_run\":{\"type\":\"boolean\",\"default\":true,\"description\":\"false: do it.\"},"  \
     "\"continue\":" TEXT("An unfinished undo.")
 
-static const char log_params[] = OBJECT(
-    "\"collection\":" NAMES("Of it.") ",\"id\":" TEXT("This one; a final *: a beginning.") PATH
-    ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("#123, a time, a day, 2h ago")
-        LOG_PAGE) "}";
+static const char log_params[] =
+    OBJECT("\"collection\":" NAMES("Of these kinds.") ",\"id\":" TEXT(
+        "This one; a final *: a beginning.") PATH ",\"space\":" TEXT("Of this one.")
+               OF_NAMES OF_TIME("#123, a time, a day, 2h ago") LOG_PAGE) "}";
 static const char read_params[] =
     OBJECT("\"collection\":" TEXT("Default: notebooks.") ID AT LINES "," CURSOR) "}";
 static const char diff_params[] = OBJECT("\"collection\":" NAMES(
     "Default: notebooks.") ID FROM_TO CONTEXT OF_NAMES OF_TIME("a point") "," CURSOR) "}";
 static const char blame_params[] = OBJECT(TARGET AT LINES) "}";
 static const char undo_params[] =
-    OBJECT("\"collection\":" NAMES("Of it.") ",\"id\":" TEXT("This one, or a*.") PATH
+    OBJECT("\"collection\":" NAMES("Of these kinds.") ",\"id\":" TEXT("This one, or a*.") PATH
            ",\"space\":" TEXT("Of this one.") OF_NAMES OF_TIME("a point") CHANGES
            ","
            "\"upto\":" NUMBER("That of the preview.", "\"minimum\":1") DRY_RUN) "}";

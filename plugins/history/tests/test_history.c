@@ -407,7 +407,7 @@ static void test_keys_of_some_tools(void **state)
 
 /* ---- what the tools have in common ---- */
 
-/* What a model is given of them: names, descriptions and input schemas. */
+/* A client sends names, descriptions and input schemas to its model; the limit counts these. */
 static void test_definitions(void **state)
 {
     static const char *const names[] = {"history_log",   "history_read", "history_diff",
