@@ -16,6 +16,7 @@
 #define TEXT "{'type':'string'}"
 /* In a query: no control characters. */
 #define QUERY_TEXT "{'type':'string','pattern':'^[^\\\\u0000-\\\\u001f\\\\u007f]*$'}"
+#define QUERY_PATH "{'type':'string','pattern':'^/[^\\\\u0000-\\\\u001f\\\\u007f]*$'}"
 #define TEXT_OR_NULL "{'type':['string','null']}"
 #define COUNT "{'type':'integer','minimum':0}"
 #define TIME "{'type':'string','format':'date-time'}"
@@ -131,7 +132,7 @@ static const char audit_parameters[] =
     "'schema':" QUERY_TEXT "}"
     ",'AuditPath':{'name':'path','in':'query','description':'Only with this file: its absolute "
     "path; a final * as of `id`, which it excludes.',"
-    "'schema':{'type':'string','pattern':'^/[^\\\\u0000-\\\\u001f\\\\u007f]*$'}}"
+    "'schema':" QUERY_PATH "}"
     ",'AuditOutcome':{'name':'outcome','in':'query','description':'Only with this outcome: ok, "
     "recovered, an error code.',"
     "'schema':" QUERY_TEXT "}"
