@@ -99,7 +99,7 @@ static int shared_first_mark(struct audit_shared *shared, struct buf *error)
     }
     uint64_t size = audit_reader_size(reader);
     audit_reader_close(reader);
-    /* No number yet: the database does not answer. Then all changes and all entries count. */
+    /* The database has not answered yet: all changes are compared with all entries. */
     uint64_t seq = store_last_seq(shared->gateway->store);
     uint64_t look_back = seq == 0 ? size : u64_min(size, SHARED_LOOK_BACK);
     shared->mark = (struct audit_mark){seq, size - look_back};

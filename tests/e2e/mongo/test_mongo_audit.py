@@ -183,10 +183,9 @@ def test_a_log_without_a_mark_and_a_start_without_the_database(mongo, tmp_path, 
             one = begin(tmp_path, (line.uri, uri[1]), ready=False)
             assert unavailable(one.call("notebook", WRITE))
         eventually(lambda: one.client.get("/readyz").status_code == 200, SECONDS, "readiness")
-        one.mark = None if mark_of(tmp_path) is None else one.mark
         write(one, "new")
         eventually(lambda: len(told(tmp_path)) >= LOOKED_BACK + 101, SECONDS, "entries")
-        marked(one)
+        marked(one)  # the one of the start
         marked(one)
         assert one.stop() == 0
         assert recovered(tmp_path) == [] and len(told(tmp_path)) == LOOKED_BACK + 101
