@@ -273,7 +273,7 @@ int undo_file_commit(struct undo_plan *plan, struct ng_str note)
         call_reset_result(plan->call);
         return NG_OK;
     }
-    if (rc == NG_OK && plan->file->back.len > 0) {
+    if (rc == NG_OK && (plan->file->back.len > 0 || !plan->next.exists)) {
         const struct undo_doc *doc = plan->doc;
         return undo_carry(plan->undo, &plan->undo->left, doc->key.id, doc->folder);
     }

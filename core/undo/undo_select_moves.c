@@ -152,46 +152,17 @@ static struct undo_doc *stay_before(const struct undo *undo, const struct undo_d
     return before != NULL && !before->is_out && before->across.len == 0 ? before : NULL;
 }
 
-static int newest_take(void *user, const struct ng_doc *row)
-{
-    uint64_t *removal = user;
-    *removal = row->deleted ? row->revision : 0;
-    return 1;
-}
-
-/* Did the stay end with the selected removal of the file? No change has followed. */
-static int stay_is_removed(struct undo *undo, const struct undo_doc *doc, bool *ret)
-{
-    const struct ng_range range = {.size = sizeof(range), .limit = 1};
-    struct call *call = undo->call;
-    uint64_t removal = 0;
-    *ret = false;
-    if (doc->count == 0) {
-        return NG_OK;
-    }
-    int rc =
-        store_history(call->gateway->store, call, &doc->key, &range, newest_take, &removal);
-    *ret = rc == NG_OK && removal == doc->revisions[doc->count - 1];
-    return rc;
-}
-
 /* Joins the stays of a file from one to the next, unless other moves came in between or since:
- * then its moves are taken back at once, by one to its first place. Otherwise each is taken
- * back by itself; so are edits before the first move, unless the file is gone: then it comes
- * back without them. */
+ * then its moves are taken back at once, by one to its first place, together with the edits at
+ * all of these places. Otherwise each is taken back by itself. */
 static int stays_join(struct undo *undo, struct undo_doc *doc)
 {
     struct undo_leave leave;
     struct undo_doc *before = doc->is_out ? NULL : stay_before(undo, doc);
-    bool removed = false;
     if (before == NULL) {
         return NG_OK;
     }
-    int rc = stay_is_removed(undo, doc, &removed);
-    if (rc != NG_OK || (!removed && before->moved_seq == 0)) {
-        return rc;
-    }
-    rc = undo_file_leave(undo, undo->call, &doc->key, doc->last_seq, &leave);
+    int rc = undo_file_leave(undo, undo->call, &doc->key, doc->last_seq, &leave);
     bool joins = leave.seq == 0;
     for (unsigned moves = 0; rc == NG_OK && joins && moves < UNDO_MOVES_MAX; moves++) {
         rc = undo_file_leave(undo, undo->call, &before->key, before->last_seq, &leave);
@@ -202,7 +173,7 @@ static int stays_join(struct undo *undo, struct undo_doc *doc)
         before->is_out = true;
         doc = before;
         before = stay_before(undo, doc);
-        joins = before != NULL && (removed || before->moved_seq != 0);
+        joins = before != NULL;
     }
     return rc;
 }

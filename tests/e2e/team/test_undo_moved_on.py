@@ -89,6 +89,34 @@ def test_edits_before_between_and_after_moves(place):
     assert after["a"] == "one\nana 2\nthree\nfour\nana 5\n" and not {"b", "sub/c"} & after.keys()
 
 
+def test_a_conflict_in_an_edit_before_the_move(place):
+    """The whole file stays as it is, whichever came first, the move or the edit."""
+    gateway, root = place
+    for name in ("early", "late", "taken"):
+        create(gateway, root / name, run="before")
+    for name in ("early", "taken"):
+        replace(gateway, root / name, "one", "robot")
+    for name in ("early", "late", "taken"):
+        move(gateway, root / name, root / f"{name}.new")
+    replace(gateway, root / "late.new", "one", "robot")
+    for name in ("early", "late"):
+        replace(gateway, root / f"{name}.new", "robot", "ana", **ANA)
+    create(gateway, root / "taken", "ana\n", **ANA)
+    overlap, taken = ("conflict", "overlap"), ("conflict", "path_taken")
+    assert check(gateway, root, {"early": overlap, "early.new": overlap, "late.new": overlap, "taken": taken, "taken.new": taken}) == {
+        "early.new": TEXT.replace("one", "ana"), "late.new": TEXT.replace("one", "ana"), "taken": "ana\n",
+        "taken.new": TEXT.replace("one", "robot")}
+
+
+def test_a_file_that_was_made_and_moved_with_its_folder(place):
+    """The folder at the new place goes with its last file."""
+    gateway, root = place
+    for name in ("sub/a.md", "sub/b.md"):
+        create(gateway, root / name, run="night" if name == "sub/a.md" else "before")
+    ask(gateway, "opennotes_move", {"path": "sub", "to": "new"}, "robot", "night")
+    assert check(gateway, root) == {"sub": None, "sub/b.md": TEXT}
+
+
 def test_the_way_back_is_one_move(place):
     gateway, root = place
     create(gateway, root / "a", run="before")

@@ -96,13 +96,13 @@ def test_what_others_did_in_a_moved_folder_stays(place):
              for item in told["items"]}
     assert found == {"new/edited.md": ("undone", None), "new/plain.md": ("undone", None),
                      "new/moved.md": ("conflict", "moved_on"), "new/late.md": ("conflict", "overlap"),
-                     "new/taken.md": ("conflict", "path_taken"), "new/early.md": ("undone", None),
+                     "new/taken.md": ("conflict", "path_taken"), "new/early.md": ("conflict", "overlap"),
                      "sub/early.md": ("conflict", "overlap")}, found
     plain = "{}\none\ntwo\n".format
     assert tree(root) == {
         "new": None, "sub": None, "sub/edited.md": "edited.md\none\nana\n", "sub/plain.md": plain("plain.md"),
         "sub/taken.md": "ana\n", "on.md": plain("moved.md"), "new/added.md": "ana\n", "new/taken.md": plain("taken.md"),
-        "new/late.md": "late.md\nana\ntwo\n", "sub/early.md": "early.md\nana\ntwo\n", "new/external.txt": "other program\n"}
+        "new/late.md": "late.md\nana\ntwo\n", "new/early.md": "early.md\nana\ntwo\n", "new/external.txt": "other program\n"}
 
 
 def test_a_file_in_the_place_of_a_moved_folder(place):
