@@ -305,7 +305,11 @@ static int undo_with_question(struct command_line *line)
     struct undo_work work = {.step = UNDO_PREVIEW};
     int rc = history_session_run(line, undo_run, &work);
     bool has_work = work.undone > 0 || line->find.again != NULL;
-    if (rc != COMMAND_OK || !has_work || !undo_is_confirmed(&work)) {
+    if (rc != COMMAND_OK || !has_work) {
+        return undo_code(rc, &work);
+    }
+    if (!undo_is_confirmed(&work)) {
+        (void)printf("Nothing was taken back\n");
         return undo_code(rc, &work);
     }
     work.step = UNDO_CONFIRMED;

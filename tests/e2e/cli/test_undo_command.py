@@ -142,7 +142,7 @@ def test_the_question(store):
     for reply in ("", "n", "nein", None):
         code, shown, errors = store.asked(reply, "--run", "r1", "--no-pager", "--color", "never")
         assert (code, errors) == (1, "") and shown.startswith(PREVIEW + "Take back 2 documents? [y/N] "), shown
-        assert "taken back" not in shown and store.text("other") == "one\ntwo\n"
+        assert shown.endswith("Nothing was taken back\n") and "undone" not in shown and store.text("other") == "one\ntwo\n"
     code, shown, errors = store.asked("y", "--run", "r1", "--no-pager")
     preview, answered = COLOURS.sub("", shown).split("Take back 2 documents? [y/N] y\n")
     assert (code, errors, preview) == (1, "", PREVIEW)
