@@ -39,7 +39,8 @@ function kindOf(schema) {
   if (schema.enum) return 'choice';
   if (types.join() === 'boolean') return 'choice';
   if (types.join() === 'array' && isSimple(typesOf(schema.items))) return 'lines';
-  if (types.join() === 'any') return 'open';
+  const isTextOrList = types.includes('string') && types.includes('array') && !types.includes('object');
+  if (types.join() === 'any' || isTextOrList) return 'open';
   if (!isSimple(types)) return 'json';
   return isNumber(types) ? 'number' : 'text';
 }
